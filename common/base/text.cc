@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/text.h"
+
+#include <cstdint>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace heapbroker {
+namespace {
+
+struct Lead {
+  size_t trailing;    // Continuation bytes that follow.
+  uint8_t low, high;  // What the first of them must lie between.
+};
+
+// The well-formed sequences of the Unicode standard, table 3-7.
+std::optional<Lead> ReadLead(uint8_t byte) {
+  if (byte < 0x80) return Lead{0, 0, 0};
+  if (byte >= 0xC2 && byte <= 0xDF) return Lead{1, 0x80, 0xBF};
+  if (byte == 0xE0) return Lead{2, 0xA0, 0xBF};
+  if (byte == 0xED) return Lead{2, 0x80, 0x9F};
+  if (byte >= 0xE1 && byte <= 0xEF) return Lead{2, 0x80, 0xBF};
+  if (byte == 0xF0) return Lead{3, 0x90, 0xBF};
+  if (byte >= 0xF1 && byte <= 0xF3) return Lead{3, 0x80, 0xBF};
+  if (byte == 0xF4) return Lead{3, 0x80, 0x8F};
+  return std::nullopt;
+}
+
+// C0, DEL and C1 (U+0080 to U+009F, encoded as C2 80 to C2 9F).
+std::optional<size_t> FindControlCharacter(absl::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return i;
+    if (byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<size_t> FindInvalidUtf8(absl::string_view text) {
+  size_t i = 0;
+  while (i < text.size()) {
+    const std::optional<Lead> lead = ReadLead(static_cast<uint8_t>(text[i]));
+    if (!lead || text.size() - i <= lead->trailing) return i;
+    for (size_t k = 1; k <= lead->trailing; ++k) {
+      const auto byte = static_cast<uint8_t>(text[i + k]);
+      const uint8_t low = k == 1 ? lead->low : 0x80;
+      const uint8_t high = k == 1 ? lead->high : 0xBF;
+      if (byte < low || byte > high) return i;
+    }
+    i += 1 + lead->trailing;
+  }
+  return std::nullopt;
+}
+
+absl::Status CheckName(absl::string_view field, absl::string_view name) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": has ", name.size(), " bytes; allowed are 1 to ", kMaxNameBytes));
+  }
+  if (const auto position = FindInvalidUtf8(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": is not valid UTF-8 at byte ", *position));
+  }
+  if (const auto position = FindControlCharacter(name)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": has a control character at byte ",
+                                                   *position, "; names are printable text"));
+  }
+  return absl::OkStatus();
+}
+
+std::string Printable(absl::string_view text, size_t limit) {
+  const bool cut = text.size() > limit;
+  text = text.substr(0, limit);
+  const bool clean = !FindInvalidUtf8(text) && !FindControlCharacter(text);
+  std::string shown = clean ? std::string(text) : absl::CHexEscape(text);
+  if (cut) shown += "...";
+  return shown;
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The unit that is cached, leased and shared.
+#ifndef DAEMON_CORE_BLOCK_H_
+#define DAEMON_CORE_BLOCK_H_
+
+#include <cstddef>
+
+#include "common/base/ids.h"
+#include "daemon/core/block_class.h"
+#include "daemon/core/device_memory.h"
+#include "heapbroker/units.h"
+
+namespace heapbroker {
+
+// One allocation of the device, whoever has it at the moment. Moves between the
+// pool, a lease, a segment and the free queue; exactly one of them has it.
+struct Block {
+  BlockId id;
+  // Whose contents it may hold. Never changes: an exported descriptor cannot be
+  // called back, so the block can never go to anyone else.
+  TenantId tenant;
+  BlockClass block_class;
+  // The pool that it came from and goes back to; never looked up again, so that
+  // other pools, configured later, cannot unbalance the counters.
+  size_t pool = 0;
+  DeviceAllocation memory;
+
+  // What every counter adds and subtracts for this block.
+  Bytes bytes() const { return memory.allocation_size; }
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_CORE_BLOCK_H_

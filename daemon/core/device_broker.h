@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// One device's memory, handed out to sessions.
+#ifndef DAEMON_CORE_DEVICE_BROKER_H_
+#define DAEMON_CORE_DEVICE_BROKER_H_
+
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/ids.h"
+#include "common/base/mutex.h"
+#include "daemon/core/device_executor.h"
+#include "daemon/core/device_ledger.h"
+#include "daemon/core/device_memory.h"
+#include "daemon/core/event_sink.h"
+#include "daemon/core/requests.h"
+#include "daemon/core/stats.h"
+
+namespace heapbroker {
+
+// Joins the device's ledger (budget, pools, leases, segments: bookkeeping under
+// one mutex) to the device (calls that take their time, under none).
+//
+// The life of a request: under the mutex the ledger decides and collects what
+// has to follow — blocks to free, memory to allocate, events to tell. After the
+// mutex is released that is posted to the executor and the event sink. A device
+// job, when it is through, takes the mutex again to book what happened.
+//
+//     Allocate ──▶ every block idle in a pool ─────────────▶ Grant
+//         │
+//         ├──▶ bytes reserved ─▶ job: allocate, clear ─▶ AllocateDone
+//         ├──▶ idle blocks and unused segments evicted; waits for their bytes,
+//         │    then as above
+//         └──▶ refused
+//
+// Thread-safe. No method blocks, except that the mutex is held by others for the
+// length of some bookkeeping.
+class DeviceBroker {
+ public:
+  // All references must outlive the broker; the executor must be stopped, and
+  // have run what was posted, before the broker is destroyed.
+  DeviceBroker(const LedgerOptions& options, DeviceMemory& device, DeviceExecutor& executor,
+               EventSink& events);
+
+  const DeviceInfo& info() const { return device_.info(); }
+
+  // A session may use the device from here on.
+  //   PERMISSION_DENIED  a software device serves one tenant, and has another
+  absl::Status AddSession(SessionId session, TenantId tenant);
+
+  // Gives back everything that the session holds, in the background: leased
+  // blocks are freed, not kept, since its work on them may still be running; a
+  // segment that it fills goes to the next that waits. Waiting calls of the
+  // session end with CANCELLED. Ending twice is harmless.
+  void EndSession(SessionId session);
+
+  // Leases all blocks or none. A Deferred answer is followed by one AllocateDone
+  // with `call`.
+  //   UNAUTHENTICATED     the session has ended
+  //   INVALID_ARGUMENT    no block, too many, a size or an alignment out of range
+  //   RESOURCE_EXHAUSTED  it does not fit; says by which limit
+  absl::StatusOr<std::variant<Grant, Deferred>> Allocate(SessionId session, CallId call,
+                                                         absl::Span<const BlockRequest> requests);
+
+  // Gives back all blocks or none. They become idle, or are freed.
+  //   NOT_FOUND         one of them is not leased by this session
+  //   INVALID_ARGUMENT  none, too many, or one twice
+  absl::Status Release(SessionId session, absl::Span<const BlockId> blocks);
+
+  // The descriptor of a block that the session leases, or of a segment that it
+  // fills or is attached to.
+  //   NOT_FOUND  neither; the same answer as for a block that does not exist
+  absl::StatusOr<FetchedBlock> Fetch(SessionId session, BlockId block);
+
+  // Attaches to a segment of the session's tenant or becomes its writer. A
+  // Deferred answer is followed by one OpenSegmentDone with `call`.
+  //   ALREADY_EXISTS  it exists with another size or kind
+  //   NOT_FOUND       kAttach, and there is none
+  //   others          as Allocate
+  absl::StatusOr<std::variant<SegmentView, Deferred>> OpenSegment(SessionId session, CallId call,
+                                                                  OpenSegmentRequest request);
+
+  // Completes the contents; those who wait are attached.
+  //   NOT_FOUND            the session is not attached to it
+  //   FAILED_PRECONDITION  the session is not its writer, or it is sealed already
+  absl::Status SealSegment(SessionId session, SegmentId segment, Checksum checksum);
+
+  // Detaches; before sealing, abandons the contents.
+  //   NOT_FOUND  the session is not attached to it
+  absl::Status CloseSegment(SessionId session, SegmentId segment);
+
+  // Nobody waits for this call any more. Its event still comes, with CANCELLED
+  // or with the answer that was already on its way; an answer whose call nobody
+  // remembers must be undone by whoever dropped it (Release, CloseSegment).
+  void Cancel(SessionId session, CallId call);
+
+  // Frees what nobody holds: at the daemon's end, after the sessions'.
+  void EvictEverything();
+
+  DeviceStats Stats() const;
+  // Ordered by id.
+  std::vector<SegmentStats> ListSegments() const;
+  HolderStats Holdings(SessionId session) const;
+
+ private:
+  void Perform(Effects effects);
+  void Fill(FillOrder order);
+  absl::StatusOr<DeviceAllocation> MakeOne(OrderId order, size_t index, const FillItem& item);
+  absl::StatusOr<DeviceAllocation> MakeSized(OrderId order, size_t index, const FillItem& item,
+                                             Bytes size);
+  void FreeOne(Block block);
+
+  DeviceMemory& device_;
+  DeviceExecutor& executor_;
+  EventSink& events_;
+  mutable Mutex mutex_;
+  DeviceLedger ledger_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_CORE_DEVICE_BROKER_H_

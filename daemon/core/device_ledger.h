@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// Everything that is booked for one device.
+#ifndef DAEMON_CORE_DEVICE_LEDGER_H_
+#define DAEMON_CORE_DEVICE_LEDGER_H_
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/base/ids.h"
+#include "daemon/core/admission.h"
+#include "daemon/core/device_info.h"
+#include "daemon/core/effects.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/requests.h"
+#include "daemon/core/segments.h"
+#include "daemon/core/stats.h"
+
+namespace heapbroker {
+
+// How many tenants a device serves. A software driver keeps its bookkeeping
+// inside the shared memory, so that any client can crash the daemon: no boundary
+// between those who do not trust each other.
+enum class TenantRule { kFirstTenantOnly, kAnyTenant };
+
+struct LedgerOptions {
+  AdmissionOptions admission;
+  TenantRule tenants = TenantRule::kAnyTenant;
+};
+
+// Joins leases, segments and admission: what each call of a session means for
+// all three. Its methods are those of DeviceBroker, which documents them; what
+// has to follow is added to `effects`.
+//
+// Bookkeeping only: makes no call to the device and takes no lock. DeviceBroker's
+// mutex guards it, so that one snapshot of all of it agrees.
+class DeviceLedger {
+ public:
+  DeviceLedger(const DeviceInfo& device, const LedgerOptions& options);
+  DeviceLedger(const DeviceLedger&) = delete;
+  DeviceLedger& operator=(const DeviceLedger&) = delete;
+
+  absl::Status AddSession(SessionId session, TenantId tenant);
+  void EndSession(SessionId session, Effects& effects);
+
+  absl::StatusOr<std::variant<Grant, Deferred>> Allocate(SessionId session, CallId call,
+                                                         absl::Span<const BlockRequest> requests,
+                                                         Effects& effects);
+  absl::Status Release(SessionId session, absl::Span<const BlockId> blocks, Effects& effects);
+  absl::StatusOr<FetchedBlock> Fetch(SessionId session, BlockId block) const;
+
+  absl::StatusOr<std::variant<SegmentView, Deferred>> OpenSegment(SessionId session, CallId call,
+                                                                  OpenSegmentRequest request,
+                                                                  Effects& effects);
+  absl::Status SealSegment(SessionId session, SegmentId segment, Checksum checksum,
+                           Effects& effects);
+  absl::Status CloseSegment(SessionId session, SegmentId segment, Effects& effects);
+  void Cancel(SessionId session, CallId call, Effects& effects);
+
+  // What the device reports back; see Admission.
+  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes) {
+    return admission_.AdjustReservation(order, item, bytes);
+  }
+  void EndFill(OrderId order, std::vector<DeviceAllocation> made, absl::Status status,
+               Effects& effects);
+  void Freed(const Block& block, Effects& effects);
+  void EvictEverything(Effects& effects) { admission_.EvictEverything(effects); }
+
+  DeviceStats Stats() const;
+  std::vector<SegmentStats> ListSegments() const { return segments_.List(); }
+  HolderStats Holdings(SessionId session) const;
+
+ private:
+  absl::StatusOr<TenantId> TenantOf(SessionId session) const;
+  absl::StatusOr<Order> LeaseOrder(SessionId session, CallId call,
+                                   absl::Span<const BlockRequest> requests);
+  absl::StatusOr<Order> SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,
+                                     SegmentId segment);
+  absl::Status CheckRequest(size_t index, const BlockRequest& request) const;
+
+  // What becomes of the memory that an order got, or did not get.
+  absl::StatusOr<Grant> Lease(Admission::Finished finished, Effects& effects);
+  absl::StatusOr<SegmentView> FillSegment(Admission::Finished finished, Effects& effects);
+  void Tell(Admission::Finished finished, Effects& effects);
+  void TellAll(std::vector<Admission::Finished> finished, Effects& effects);
+  void Succeed(std::optional<Segments::Elected> elected, Effects& effects);
+  void Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects);
+
+  const DeviceInfo& device_;
+  const TenantRule tenants_;
+  std::optional<TenantId> first_tenant_;
+  Leases leases_;
+  Segments segments_;
+  Admission admission_;
+  uint64_t last_order_ = 0;
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_CORE_DEVICE_LEDGER_H_

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The part of DeviceLedger that joins segments to memory.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "daemon/core/device_ledger.h"
+#include "daemon/core/memory_type_choice.h"
+
+namespace heapbroker {
+namespace {
+
+// A segment's blocks but the last are multiples of this, so that offsets that are
+// aligned in the segment are aligned in its blocks, too.
+constexpr Bytes kSegmentBlockUnit = MiB(2);
+
+}  // namespace
+
+absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
+    SessionId session, CallId call, OpenSegmentRequest request, Effects& effects) {
+  HB_ASSIGN_OR_RETURN(const TenantId tenant, TenantOf(session));
+  const SegmentWaiter opener{session, call, std::move(request)};
+  if (opener.request.mode == OpenMode::kCreateOrAttach) {
+    // What could never be made is refused before it disturbs those who wait.
+    HB_RETURN_IF_ERROR(SegmentOrder(opener, tenant, SegmentId()).status());
+  }
+  HB_ASSIGN_OR_RETURN(Segments::OpenResult opened, segments_.Open(tenant, opener));
+  if (auto* view = std::get_if<SegmentView>(&opened)) return std::move(*view);
+  if (std::holds_alternative<Segments::Wait>(opened)) return Deferred{};
+
+  HB_ASSIGN_OR_RETURN(Order order,
+                      SegmentOrder(opener, tenant, std::get<Segments::Become>(opened).segment));
+  std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
+  if (!finished) return Deferred{};
+  HB_ASSIGN_OR_RETURN(SegmentView view, FillSegment(*std::move(finished), effects));
+  return view;
+}
+
+absl::Status DeviceLedger::SealSegment(SessionId session, SegmentId segment, Checksum checksum,
+                                       Effects& effects) {
+  HB_ASSIGN_OR_RETURN(std::vector<Segments::Attached> attached,
+                      segments_.Seal(session, segment, checksum));
+  for (Segments::Attached& one : attached) {
+    effects.events.emplace_back(one.waiter.session,
+                                OpenSegmentDone{one.waiter.call, std::move(one.view)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLedger::CloseSegment(SessionId session, SegmentId segment, Effects& effects) {
+  HB_ASSIGN_OR_RETURN(Segments::Abandoned abandoned, segments_.Close(session, segment));
+  Free(std::move(abandoned), NotKeptReason::kNeverCached, effects);
+  TellAll(admission_.Pump(effects), effects);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Order> DeviceLedger::SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,
+                                                 SegmentId segment) {
+  const Bytes size = waiter.request.size;
+  const Bytes unit =
+      std::max(Bytes(device_.max_allocation_size.count() & ~(kSegmentBlockUnit.count() - 1)),
+               std::min(kSegmentBlockUnit, device_.max_allocation_size));
+  if (size == Bytes() || size.count() / unit.count() >= kMaxBlocksPerCall) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size: is ", size.count(), "; allowed are 1 byte to ", kMaxBlocksPerCall,
+                     " blocks of ", FormatBytes(unit), " for a segment"));
+  }
+  HB_ASSIGN_OR_RETURN(const uint32_t type, ChooseMemoryType(device_, waiter.request.kind));
+  Order order{OrderId(++last_order_), waiter.call, waiter.session, tenant, segment, {}};
+  for (Bytes left = size; left > Bytes();) {
+    const Bytes part = left <= device_.max_allocation_size ? left : unit;
+    order.wants.push_back({part, Bytes(), type, /*zeroed=*/false, /*fresh=*/true});
+    left -= part;
+  }
+  return order;
+}
+
+absl::StatusOr<SegmentView> DeviceLedger::FillSegment(Admission::Finished finished,
+                                                      Effects& effects) {
+  const SegmentId segment = *finished.order.segment;
+  absl::Status status = finished.blocks.status();
+  if (status.ok() && !leases_.TenantOf(finished.order.session)) {
+    for (LeasedBlock& leased : *finished.blocks) {
+      admission_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
+    }
+    status = absl::CancelledError("the session has ended");
+  }
+  if (status.ok()) return segments_.MemoryArrived(segment, *std::move(finished.blocks));
+  Succeed(segments_.MemoryFailed(segment), effects);
+  return status;
+}
+
+// Finds memory for the next writer. One that there is none for is told so, and
+// the one after it tries: it may have asked at a better moment.
+void DeviceLedger::Succeed(std::optional<Segments::Elected> elected, Effects& effects) {
+  while (elected) {
+    const SegmentWaiter& waiter = elected->waiter;
+    absl::StatusOr<Order> order = SegmentOrder(waiter, elected->tenant, elected->segment);
+    absl::Status status = order.status();
+    if (status.ok()) {
+      std::optional<Admission::Finished> finished = admission_.Submit(*std::move(order), effects);
+      // Always to be allocated, so that what is finished here was refused.
+      if (!finished) return;
+      status = finished->blocks.status();
+    }
+    effects.events.emplace_back(waiter.session, OpenSegmentDone{waiter.call, std::move(status)});
+    elected = segments_.MemoryFailed(elected->segment);
+  }
+}
+
+void DeviceLedger::Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects) {
+  for (LeasedBlock& leased : abandoned.blocks) {
+    admission_.Discard(std::move(leased), reason, effects);
+  }
+  Succeed(std::move(abandoned.successor), effects);
+}
+
+}  // namespace heapbroker

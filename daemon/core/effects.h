@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// What has to happen after a decision, once the mutex is released.
+#ifndef DAEMON_CORE_EFFECTS_H_
+#define DAEMON_CORE_EFFECTS_H_
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "daemon/core/block.h"
+#include "daemon/core/event_sink.h"
+
+namespace heapbroker {
+
+// One request for memory on its way to the device; counted up from 1.
+using OrderId = Id<struct OrderTag>;
+
+// One allocation to make, or one idle block to clear.
+struct FillItem {
+  BlockClass block_class;
+  Bytes planned;  // Reserved for it, and rounded so that the block can be reused.
+  Bytes exact;    // What will do if `planned` is too much for the device.
+  std::optional<DeviceAllocation> reuse;  // Set: clear this, allocate nothing.
+};
+
+// All or nothing.
+struct FillOrder {
+  OrderId id;
+  std::vector<FillItem> items;
+};
+
+// Collected under the mutex, carried out under none, in this order.
+struct Effects {
+  std::vector<Block> free;
+  std::vector<FillOrder> fill;
+  std::vector<std::pair<SessionId, Event>> events;
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_CORE_EFFECTS_H_

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The one way in which the core speaks first.
+#ifndef DAEMON_CORE_EVENT_SINK_H_
+#define DAEMON_CORE_EVENT_SINK_H_
+
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+#include "daemon/core/requests.h"
+
+namespace heapbroker {
+
+// Ends an Allocate that was answered with Deferred.
+struct AllocateDone {
+  CallId call;
+  absl::StatusOr<Grant> grant;
+};
+
+// Ends an OpenSegment that was answered with Deferred.
+struct OpenSegmentDone {
+  CallId call;
+  absl::StatusOr<SegmentView> segment;
+};
+
+using Event = std::variant<AllocateDone, OpenSegmentDone>;
+
+// Implemented by the edges. Called with no lock held, from device threads and
+// from any thread that calls the core, and therefore also from inside a call
+// that the edge itself makes. Must not block. An event for a call that the edge
+// has forgotten is dropped by it.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void Deliver(SessionId session, Event event) = 0;
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_CORE_EVENT_SINK_H_

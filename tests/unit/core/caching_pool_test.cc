@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/caching_pool.h"
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace heapbroker {
+namespace {
+
+constexpr TenantId kAlice{1001};
+constexpr TenantId kBob{1002};
+constexpr BlockClass kClass{0};
+
+class CachingPoolTest : public ::testing::Test {
+ protected:
+  static CachingPool PoolKeeping(uint64_t blocks) {
+    PoolConfig config{"test", 0, {}};
+    config.limits.max_free_allocation_count = blocks;
+    return CachingPool(config);
+  }
+
+  Block New(TenantId tenant, Bytes size) {
+    const DeviceAllocation memory{DeviceAllocationId(++last_id_), size, nullptr};
+    Block block{BlockId(last_id_), tenant, kClass, 0, memory};
+    pool_.Reserve(size);
+    pool_.Commit(size, block, size);
+    return block;
+  }
+  Evictions Release(Block block) {
+    const Bytes size = block.bytes();
+    return pool_.Release(std::move(block), size, ++last_stamp_);
+  }
+  // The id of what serves, or why nothing does.
+  std::variant<BlockId, MissReason> Acquire(TenantId tenant, Bytes size, Bytes largest) {
+    auto found = pool_.Acquire(tenant, kClass, {size, largest}, size);
+    if (auto* hit = std::get_if<IdleBlock>(&found)) return hit->block.id;
+    return std::get<MissReason>(found);
+  }
+
+  CachingPool pool_ = PoolKeeping(64);
+  uint64_t last_id_ = 0;
+  ReleaseStamp last_stamp_ = 0;
+};
+
+using Answer = std::variant<BlockId, MissReason>;
+
+TEST_F(CachingPoolTest, ServesTheSmallestBlockThatFits) {
+  const Block small = New(kAlice, MiB(1)), middle = New(kAlice, MiB(2)),
+              large = New(kAlice, MiB(4));
+  for (const Block& block : {large, small, middle}) EXPECT_TRUE(Release(block).empty());
+  EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(middle.id));
+  EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(large.id));
+  EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(MissReason::kNoneOfFittingSize));
+}
+
+TEST_F(CachingPoolTest, ServesTheBlockReleasedLastAmongEquals) {
+  const Block first = New(kAlice, MiB(1)), second = New(kAlice, MiB(1));
+  EXPECT_TRUE(Release(first).empty());
+  EXPECT_TRUE(Release(second).empty());
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(1)), Answer(second.id));
+}
+
+TEST_F(CachingPoolTest, NeverGivesATenantsBlockToAnother) {
+  EXPECT_TRUE(Release(New(kAlice, MiB(1))).empty());
+  EXPECT_EQ(Acquire(kBob, MiB(1), MiB(1)), Answer(MissReason::kOtherTenantsOnly));
+}
+
+TEST_F(CachingPoolTest, GivesNoBlockThatIsTooLargeForTheRequest) {
+  EXPECT_TRUE(Release(New(kAlice, MiB(64))).empty());
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kNoneOfFittingSize));
+}
+
+TEST_F(CachingPoolTest, SaysThatNothingIsIdle) {
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kNoIdleBlock));
+}
+
+TEST_F(CachingPoolTest, FreesOlderBlocksSoThatTheNewestIsKept) {
+  pool_ = PoolKeeping(2);
+  const Block first = New(kAlice, MiB(1)), second = New(kAlice, MiB(1)),
+              third = New(kAlice, MiB(1));
+  EXPECT_TRUE(Release(first).empty());
+  EXPECT_TRUE(Release(second).empty());
+  const Evictions evicted = Release(third);
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].id, first.id);
+  EXPECT_EQ(pool_.Stats().not_kept[static_cast<size_t>(NotKeptReason::kCount)], 1u);
+}
+
+TEST_F(CachingPoolTest, KeepsNothingWhereTheCountIsZero) {
+  pool_ = PoolKeeping(0);
+  const Block block = New(kAlice, MiB(1));
+  ASSERT_EQ(Release(block).size(), 1u);
+  EXPECT_EQ(pool_.Stats().idle, Bytes());
+  EXPECT_EQ(pool_.Stats().being_freed, MiB(1));
+  pool_.Freed(MiB(1));
+  EXPECT_EQ(pool_.Stats().total(), Bytes());
+}
+
+TEST_F(CachingPoolTest, BooksEachByteInExactlyOnePlace) {
+  const Block block = New(kAlice, MiB(3));
+  EXPECT_EQ(pool_.Stats().leased, MiB(3));
+  EXPECT_TRUE(Release(block).empty());
+  EXPECT_EQ(pool_.Stats().idle, MiB(3));
+  EXPECT_EQ(pool_.Stats().largest_idle_block, MiB(3));
+  const Block evicted = pool_.Evict(*pool_.idle().OldestStamp(), NotKeptReason::kPressure);
+  EXPECT_EQ(pool_.Stats().being_freed, MiB(3));
+  pool_.Freed(evicted.bytes());
+  const PoolStats stats = pool_.Stats();
+  EXPECT_EQ(stats.total(), Bytes());
+  EXPECT_EQ(stats.peak_leased, MiB(3));
+  EXPECT_EQ(stats.peak_idle, MiB(3));
+}
+
+TEST_F(CachingPoolTest, UndoingAHitRestoresTheBlocksAge) {
+  const Block old = New(kAlice, MiB(1)), young = New(kAlice, MiB(2));
+  EXPECT_TRUE(Release(old).empty());
+  EXPECT_TRUE(Release(young).empty());
+  auto hit = pool_.Acquire(kAlice, kClass, {MiB(1), MiB(1)}, KiB(1000));
+  EXPECT_EQ(pool_.Stats().rounding, KiB(24));
+  pool_.PutBack(std::get<IdleBlock>(std::move(hit)), KiB(1000));
+  EXPECT_EQ(pool_.Stats().rounding, Bytes());
+  EXPECT_EQ(pool_.Evict(*pool_.idle().OldestStamp(), NotKeptReason::kPressure).id, old.id);
+}
+
+}  // namespace
+}  // namespace heapbroker

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// A broker over a simulated device, driven by one thread.
+#ifndef TESTS_UNIT_CORE_CORE_FIXTURE_H_
+#define TESTS_UNIT_CORE_CORE_FIXTURE_H_
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "daemon/core/device_broker.h"
+#include "daemon/core/simulated_device.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/manual_executor.h"
+#include "tests/fakes/recorded_events.h"
+#include "tests/support/status_matchers.h"
+
+namespace heapbroker {
+
+inline constexpr TenantId kAlice{1001};
+inline constexpr TenantId kBob{1002};
+
+class CoreTest : public ::testing::Test {
+ protected:
+  // The device's heap is 1 GiB; the budget is the test's choice.
+  void Start(Bytes budget, DeviceInfo info = SimulatedDeviceInfo(), LedgerOptions options = {}) {
+    device_ = std::make_unique<SimulatedDevice>(std::move(info));
+    options.admission.heap_budgets.assign(device_->info().heaps.size(), budget);
+    if (options.admission.max_allocations == 0) options.admission.max_allocations = 4000;
+    broker_ = std::make_unique<DeviceBroker>(options, *device_, executor_, events_);
+  }
+
+  SessionId NewSession(TenantId tenant) {
+    const SessionId session(++last_session_);
+    EXPECT_THAT(broker_->AddSession(session, tenant), IsOk());
+    return session;
+  }
+
+  static BlockRequest Ask(Bytes size) { return {size, Bytes(), MemoryKind::kDeviceLocal, false}; }
+
+  // Runs whatever the request has to wait for.
+  absl::StatusOr<Grant> Allocate(SessionId session, const std::vector<BlockRequest>& requests) {
+    const CallId call = NewCall();
+    auto outcome = broker_->Allocate(session, call, requests);
+    if (!outcome.ok()) return outcome.status();
+    if (auto* grant = std::get_if<Grant>(&*outcome)) return *grant;
+    executor_.RunAll();
+    EXPECT_TRUE(events_.Has(call));
+    return events_.grant(call);
+  }
+  absl::StatusOr<GrantedBlock> Allocate(SessionId session, Bytes size) {
+    absl::StatusOr<Grant> grant = Allocate(session, {Ask(size)});
+    if (!grant.ok()) return grant.status();
+    return grant->blocks.front();
+  }
+
+  // Starts a request and leaves it where it is.
+  CallId StartAllocate(SessionId session, Bytes size) {
+    const CallId call = NewCall();
+    auto outcome = broker_->Allocate(session, call, {Ask(size)});
+    EXPECT_THAT(outcome, IsOk());
+    EXPECT_TRUE(outcome.ok() && std::holds_alternative<Deferred>(*outcome));
+    return call;
+  }
+
+  absl::Status Release(SessionId session, BlockId block) {
+    return broker_->Release(session, {block});
+  }
+
+  CallId NewCall() { return CallId(++last_call_); }
+
+  // Of the pool of memory type 0, and of the direct row.
+  PoolStats Pool() const { return broker_->Stats().pools.front(); }
+  PoolStats Direct() const { return broker_->Stats().pools.back(); }
+  HeapStats Heap() const { return broker_->Stats().heaps.front(); }
+
+  // What the statistics promise, and what no run may break.
+  void CheckSums() const {
+    const DeviceStats stats = broker_->Stats();
+    Bytes total;
+    for (const PoolStats& pool : stats.pools) {
+      total += pool.total();
+      EXPECT_EQ(pool.requests, pool.hits + pool.total_misses());
+    }
+    Bytes in_use;
+    for (const HeapStats& heap : stats.heaps) {
+      EXPECT_LE(heap.in_use, heap.budget);
+      in_use += heap.in_use;
+    }
+    EXPECT_EQ(total, in_use);
+    EXPECT_LE(device_->counts().live_bytes, in_use);
+    EXPECT_LE(device_->counts().live, stats.allocations);
+    EXPECT_LE(stats.allocations, stats.max_allocations);
+  }
+
+  ManualExecutor executor_;
+  RecordedEvents events_;
+  std::unique_ptr<SimulatedDevice> device_;
+  std::unique_ptr<DeviceBroker> broker_;
+  uint64_t last_session_ = 0;
+  uint64_t last_call_ = 0;
+};
+
+}  // namespace heapbroker
+#endif  // TESTS_UNIT_CORE_CORE_FIXTURE_H_
