@@ -20,11 +20,14 @@
 #define HB_CONCAT(a, b) HB_CONCAT_INNER(a, b)
 
 // HB_ASSIGN_OR_RETURN(auto value, Fallible());
+// A declaration cannot stand in parentheses, which clang-tidy would like.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define HB_ASSIGN_OR_RETURN(declaration, expression) \
   HB_ASSIGN_OR_RETURN_INNER(HB_CONCAT(hb_or_, __LINE__), declaration, expression)
 #define HB_ASSIGN_OR_RETURN_INNER(holder, declaration, expression) \
   auto holder = (expression);                                      \
   if (!holder.ok()) return std::move(holder).status();             \
   declaration = *std::move(holder)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif  // COMMON_BASE_STATUS_MACROS_H_

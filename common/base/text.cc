@@ -28,6 +28,8 @@ std::optional<Lead> ReadLead(uint8_t byte) {
   return std::nullopt;
 }
 
+bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
+
 // C0, DEL and C1 (U+0080 to U+009F, encoded as C2 80 to C2 9F).
 std::optional<size_t> FindControlCharacter(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -74,7 +76,11 @@ absl::Status CheckName(absl::string_view field, absl::string_view name) {
 
 std::string Printable(absl::string_view text, size_t limit) {
   const bool cut = text.size() > limit;
-  text = text.substr(0, limit);
+  if (cut) {
+    // In front of a character, not in the middle of one.
+    while (limit > 0 && IsContinuation(text[limit])) --limit;
+    text = text.substr(0, limit);
+  }
   const bool clean = !FindInvalidUtf8(text) && !FindControlCharacter(text);
   std::string shown = clean ? std::string(text) : absl::CHexEscape(text);
   if (cut) shown += "...";

@@ -6,6 +6,7 @@
 #ifndef HEAPBROKER_UNITS_H_
 #define HEAPBROKER_UNITS_H_
 
+#include <cassert>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -27,8 +28,14 @@ class Bytes {
   constexpr uint64_t count() const { return count_; }
 
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.count_ + b.count_); }
-  friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.count_ - b.count_); }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) {
+    assert(a <= Max() - b);
+    return Bytes(a.count_ + b.count_);
+  }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) {
+    assert(a >= b);
+    return Bytes(a.count_ - b.count_);
+  }
   constexpr Bytes& operator+=(Bytes other) { return *this = *this + other; }
   constexpr Bytes& operator-=(Bytes other) { return *this = *this - other; }
 

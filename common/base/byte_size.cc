@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/byte_size.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+
+namespace heapbroker {
+namespace {
+
+struct Unit {
+  absl::string_view name;
+  uint64_t factor;
+};
+
+constexpr Unit kUnits[] = {
+    {"", 1},
+    {"b", 1},
+    {"kb", 1000},
+    {"mb", 1000 * 1000},
+    {"gb", 1000 * 1000 * 1000},
+    {"tb", uint64_t{1000} * 1000 * 1000 * 1000},
+    {"kib", uint64_t{1} << 10},
+    {"mib", uint64_t{1} << 20},
+    {"gib", uint64_t{1} << 30},
+    {"tib", uint64_t{1} << 40},
+};
+
+absl::Status Bad(absl::string_view text, size_t position, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", Printable(text), "\" at position ", position, ": ", why,
+                   "; a size is a whole number and one of b, kb, mb, gb, tb (powers of 1000), kib, "
+                   "mib, gib, tib (powers of 1024)"));
+}
+
+}  // namespace
+
+absl::StatusOr<Bytes> ParseByteSize(absl::string_view text) {
+  uint64_t number = 0;
+  size_t i = 0;
+  for (; i < text.size() && absl::ascii_isdigit(text[i]); ++i) {
+    const uint64_t digit = static_cast<uint64_t>(text[i] - '0');
+    if (number > (UINT64_MAX - digit) / 10) return Bad(text, 0, "is over 2^64 - 1");
+    number = number * 10 + digit;
+  }
+  if (i == 0) return Bad(text, 0, "a digit was expected");
+  const size_t unit_at = i < text.size() && text[i] == ' ' ? i + 1 : i;
+  const std::string name = absl::AsciiStrToLower(text.substr(unit_at));
+  if (name.empty() && unit_at != i) return Bad(text, unit_at, "a unit was expected");
+  for (const Unit& unit : kUnits) {
+    if (unit.name != name) continue;
+    if (number > UINT64_MAX / unit.factor) return Bad(text, 0, "is over 2^64 - 1 bytes");
+    return Bytes(number * unit.factor);
+  }
+  return Bad(text, unit_at, "this is no unit");
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "daemon/session/open_session.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "common/posix/posix_error.h"
+
+namespace heapbroker {
+namespace {
+
+absl::StatusOr<SessionToken> RandomToken() {
+  SessionToken token;
+  ssize_t size;
+  do {
+    size = getrandom(token.data(), token.size(), 0);
+  } while (size < 0 && errno == EINTR);
+  // Up to 256 bytes come whole.
+  if (size != static_cast<ssize_t>(token.size())) {
+    return PosixError(errno, "cannot draw a session token");
+  }
+  return token;
+}
+
+}  // namespace
+
+OpenSession::OpenSession(Sessions& sessions, absl::Span<DeviceBroker* const> brokers,
+                         Session session, const SessionToken& token)
+    : sessions_(sessions), brokers_(brokers), session_(std::move(session)), token_(token) {}
+
+OpenSession::~OpenSession() {
+  sessions_.End(session_.id);
+  if (session_.identity.observer) return;
+  for (DeviceBroker* broker : brokers_) broker->EndSession(session_.id);
+}
+
+absl::StatusOr<FetchedBlock> OpenSession::Fetch(BlockId block) const {
+  absl::StatusOr<FetchedBlock> fetched = brokers_.front()->Fetch(session_.id, block);
+  for (DeviceBroker* broker : brokers_.subspan(1)) {
+    if (!absl::IsNotFound(fetched.status())) break;
+    fetched = broker->Fetch(session_.id, block);
+  }
+  return fetched;
+}
+
+SessionGate::SessionGate(Sessions& sessions, std::vector<DeviceBroker*> brokers,
+                         SessionCountLimits limits)
+    : sessions_(sessions), brokers_(std::move(brokers)), limits_(limits) {}
+
+absl::Status SessionGate::CheckCount(bool observer) const {
+  const Sessions::Counts counts = sessions_.Count();
+  const size_t count = observer ? counts.observers : counts.clients;
+  const size_t limit = observer ? limits_.observers : limits_.clients;
+  if (count < limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the daemon has ", count, " of ", limit,
+                                                   observer ? " observer" : "",
+                                                   " sessions; end one or try again later"));
+}
+
+absl::StatusOr<std::unique_ptr<OpenSession>> SessionGate::Open(SessionIdentity identity) {
+  HB_RETURN_IF_ERROR(CheckCount(identity.observer));
+  HB_ASSIGN_OR_RETURN(const SessionToken token, RandomToken());
+  // From here on the destructor undoes what was done; nobody has the token yet.
+  std::unique_ptr<OpenSession> open = absl::WrapUnique(
+      new OpenSession(sessions_, brokers_, sessions_.Open(std::move(identity), token), token));
+  const Session& session = open->session();
+  if (session.identity.observer) return open;
+  for (DeviceBroker* broker : brokers_) {
+    HB_RETURN_IF_ERROR(broker->AddSession(session.id, session.tenant()));
+  }
+  return open;
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a Vulkan physical device says of itself, as plain values: read once, so
+// that every choice is a pure function that needs no hardware to be tested.
+#ifndef DAEMON_VULKAN_DEVICE_SNAPSHOT_H_
+#define DAEMON_VULKAN_DEVICE_SNAPSHOT_H_
+
+#include <vulkan/vulkan.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/core/device_info.h"
+#include "daemon/vulkan/instance.h"
+#include "heapbroker/units.h"
+
+namespace heapbroker {
+
+struct DeviceSnapshot {
+  // Valid as long as the instance; no choice looks at it.
+  VkPhysicalDevice handle = VK_NULL_HANDLE;
+
+  std::string name;
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  // The smaller of the device's version and the instance's: what may be used.
+  uint32_t api_version = 0;
+  std::set<std::string> extensions;
+
+  // VkPhysicalDeviceDriverProperties; empty on drivers older than these.
+  std::optional<VkDriverId> driver_id;
+  std::string driver_name;
+  std::string driver_info;
+
+  // The rest is empty or zero on a device older than Vulkan 1.1, which is of no
+  // use here and need not answer the questions.
+  Uuid device_uuid{};
+  Uuid driver_uuid{};
+  std::vector<VkMemoryHeap> heaps;
+  std::vector<VkMemoryType> memory_types;
+  std::vector<VkQueueFamilyProperties> queue_families;
+  uint32_t max_allocation_count = 0;
+  Bytes max_allocation_size;
+  std::optional<Bytes> max_buffer_size;  // Known since Vulkan 1.3 or VK_KHR_maintenance4.
+  // For buffers of kExternalBufferUsage and opaque descriptors.
+  VkExternalMemoryProperties opaque_fd_buffers{};
+
+  bool software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+};
+
+// Every physical device, in the loader's order. Empty where there is none.
+//   FAILED_PRECONDITION  the drivers found no device and said so as an error;
+//                        says what to check
+//   others               as ResultToStatus
+absl::StatusOr<std::vector<DeviceSnapshot>> ReadDevices(const VulkanInstance& instance);
+
+}  // namespace heapbroker
+#endif  // DAEMON_VULKAN_DEVICE_SNAPSHOT_H_

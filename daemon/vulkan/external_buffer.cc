@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/vulkan/external_buffer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status_macros.h"
+#include "daemon/vulkan/result.h"
+
+namespace heapbroker {
+
+absl::StatusOr<ExternalBuffer> ExternalBuffer::Create(VkDevice device, Bytes size) {
+  VkExternalMemoryBufferCreateInfo external{};
+  external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.pNext = &external;
+  create.size = size.count();
+  create.usage = kExternalBufferUsage;
+  create.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  VkBuffer handle = VK_NULL_HANDLE;
+  HB_RETURN_IF_ERROR(
+      ResultToStatus(vkCreateBuffer(device, &create, nullptr, &handle), "vkCreateBuffer"));
+  return ExternalBuffer(device, handle, size);
+}
+
+ExternalBuffer::ExternalBuffer(VkDevice device, VkBuffer handle, Bytes size)
+    : device_(device), handle_(handle), size_(size) {
+  vkGetBufferMemoryRequirements(device_, handle_, &requirements_);
+}
+
+ExternalBuffer::ExternalBuffer(ExternalBuffer&& other) noexcept
+    : device_(other.device_),
+      handle_(std::exchange(other.handle_, VK_NULL_HANDLE)),
+      size_(other.size_),
+      requirements_(other.requirements_) {}
+
+ExternalBuffer& ExternalBuffer::operator=(ExternalBuffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(size_, other.size_);
+  std::swap(requirements_, other.requirements_);
+  return *this;
+}
+
+ExternalBuffer::~ExternalBuffer() {
+  if (handle_ != VK_NULL_HANDLE) vkDestroyBuffer(device_, handle_, nullptr);
+}
+
+absl::StatusOr<Bytes> LargestFitting(Bytes limit,
+                                     absl::FunctionRef<absl::StatusOr<Bytes>(Bytes)> required) {
+  const auto fits = [&](Bytes size) -> absl::StatusOr<bool> {
+    HB_ASSIGN_OR_RETURN(const Bytes needed, required(size));
+    return needed <= limit;
+  };
+  if (limit != Bytes()) {
+    HB_ASSIGN_OR_RETURN(const bool all_fits, fits(limit));
+    if (all_fits) return limit;
+  }
+  // `low` fits (nothing always does), `high` does not.
+  uint64_t low = 0;
+  uint64_t high = limit.count();
+  while (low + 1 < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    HB_ASSIGN_OR_RETURN(const bool middle_fits, fits(Bytes(middle)));
+    (middle_fits ? low : high) = middle;
+  }
+  if (low == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no buffer fits into an allocation of ", limit.count(), " bytes"));
+  }
+  return Bytes(low);
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Buffers as clients make them over brokered memory.
+#ifndef DAEMON_VULKAN_EXTERNAL_BUFFER_H_
+#define DAEMON_VULKAN_EXTERNAL_BUFFER_H_
+
+#include <vulkan/vulkan.h>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "heapbroker/units.h"
+
+namespace heapbroker {
+
+// Drivers answer sizes, memory types and export support for a usage, so every
+// question about external buffers is asked for this one: all that compute work
+// needs without an extra device feature.
+inline constexpr VkBufferUsageFlags kExternalBufferUsage =
+    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+    VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+    VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+
+// Owns a VkBuffer of kExternalBufferUsage for opaque descriptors, without memory
+// of its own. Move-only; must go before the device does. Not thread-safe.
+class ExternalBuffer {
+ public:
+  // `size` must not be zero and at most the device's largest buffer; the caller
+  // has checked, since drivers do not. Errors as ResultToStatus.
+  static absl::StatusOr<ExternalBuffer> Create(VkDevice device, Bytes size);
+
+  ExternalBuffer(ExternalBuffer&& other) noexcept;
+  ExternalBuffer& operator=(ExternalBuffer&& other) noexcept;
+  ~ExternalBuffer();
+
+  VkBuffer handle() const { return handle_; }
+  Bytes size() const { return size_; }
+  // What memory must be and have to be bound to it.
+  const VkMemoryRequirements& requirements() const { return requirements_; }
+
+ private:
+  ExternalBuffer(VkDevice device, VkBuffer handle, Bytes size);
+
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkBuffer handle_ = VK_NULL_HANDLE;
+  Bytes size_;
+  VkMemoryRequirements requirements_{};
+};
+
+// The largest size, from 1 byte up to `limit`, whose `required` size is at most
+// `limit`; `required` must not fall as its argument grows. One question where
+// nothing is padded, else at most 65.
+//   the first error of `required`
+//   RESOURCE_EXHAUSTED  not even one byte fits
+absl::StatusOr<Bytes> LargestFitting(Bytes limit,
+                                     absl::FunctionRef<absl::StatusOr<Bytes>(Bytes)> required);
+
+}  // namespace heapbroker
+#endif  // DAEMON_VULKAN_EXTERNAL_BUFFER_H_

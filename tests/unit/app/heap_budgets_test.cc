@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/app/heap_budgets.h"
+
+#include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
+
+namespace heapbroker {
+namespace {
+
+using absl::StatusCode;
+
+DeviceInfo Device(DeviceType type, std::vector<Bytes> heaps) {
+  DeviceInfo info;
+  info.type = type;
+  for (Bytes size : heaps) info.heaps.push_back({size, true});
+  return info;
+}
+
+TEST(HeapBudgetsTest, LeavesATenthOfAHardwareHeapToOthers) {
+  const DeviceInfo info = Device(DeviceType::kDiscreteGpu, {GiB(10), MiB(250)});
+  ASSERT_OK_AND_ASSIGN(const HeapBudgets budgets, ChooseHeapBudgets(info, GiB(1), {}));
+  EXPECT_EQ(budgets.limits, (std::vector<Bytes>{GiB(9), MiB(225)}));
+  EXPECT_TRUE(budgets.warnings.empty());
+}
+
+TEST(HeapBudgetsTest, ASoftwareDeviceGetsAtMostHalfOfTheMachine) {
+  const DeviceInfo info = Device(DeviceType::kCpu, {GiB(2)});
+  EXPECT_EQ(ChooseHeapBudgets(info, GiB(64), {})->limits.at(0), GiB(2));
+  EXPECT_EQ(ChooseHeapBudgets(info, GiB(1), {})->limits.at(0), MiB(512));
+}
+
+TEST(HeapBudgetsTest, AnOptionMayExceedTheReportedHeapAndIsWarnedOf) {
+  const DeviceInfo info = Device(DeviceType::kCpu, {GiB(2)});
+  ASSERT_OK_AND_ASSIGN(const HeapBudgets budgets,
+                       ChooseHeapBudgets(info, GiB(1), {{std::nullopt, GiB(6)}}));
+  EXPECT_EQ(budgets.limits.at(0), GiB(6));
+  ASSERT_EQ(budgets.warnings.size(), 1u);
+}
+
+TEST(HeapBudgetsTest, AnOptionForOneHeapLeavesTheOthersAlone) {
+  const DeviceInfo info = Device(DeviceType::kDiscreteGpu, {GiB(10), GiB(10)});
+  ASSERT_OK_AND_ASSIGN(const HeapBudgets budgets,
+                       ChooseHeapBudgets(info, GiB(1), {{std::nullopt, GiB(4)}, {1, GiB(2)}}));
+  EXPECT_EQ(budgets.limits, (std::vector<Bytes>{GiB(4), GiB(2)}));
+  EXPECT_THAT(ChooseHeapBudgets(info, GiB(1), {{2, GiB(2)}}),
+              StatusIs(StatusCode::kInvalidArgument, "the device has 2"));
+}
+
+TEST(HeapBudgetsTest, ReadsAnOptionForAllHeapsOrForOne) {
+  ASSERT_OK_AND_ASSIGN(const HeapBudgetOption all, ParseHeapBudget("4GiB"));
+  EXPECT_FALSE(all.heap.has_value());
+  EXPECT_EQ(all.limit, GiB(4));
+  ASSERT_OK_AND_ASSIGN(const HeapBudgetOption one, ParseHeapBudget("1=512 mib"));
+  EXPECT_EQ(one.heap, 1u);
+  EXPECT_EQ(one.limit, MiB(512));
+  for (const char* bad : {"", "=", "x=1gib", "-1=1gib", "1=", "0", "1=0b", "4GiB=0"}) {
+    EXPECT_THAT(ParseHeapBudget(bad), StatusIs(StatusCode::kInvalidArgument, "")) << bad;
+  }
+}
+
+TEST(HeapBudgetsTest, ReadsAControlGroupsLimit) {
+  EXPECT_EQ(ParseMemoryMax("1073741824\n"), GiB(1));
+  EXPECT_EQ(ParseMemoryMax("max\n"), std::nullopt);
+  EXPECT_EQ(ParseMemoryMax(""), std::nullopt);
+}
+
+TEST(HeapBudgetsTest, TheMachineHasMemory) { EXPECT_GT(MachineMemory(), MiB(64)); }
+
+}  // namespace
+}  // namespace heapbroker

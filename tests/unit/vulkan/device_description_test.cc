@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/vulkan/device_description.h"
+
+#include <utility>
+
+#include "daemon/vulkan/device.h"
+#include "gtest/gtest.h"
+#include "tests/unit/vulkan/snapshots.h"
+
+namespace heapbroker {
+namespace {
+
+VkMemoryType Type(VkMemoryPropertyFlags flags, uint32_t heap) {
+  VkMemoryType type{};
+  type.propertyFlags = flags;
+  type.heapIndex = heap;
+  return type;
+}
+
+constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+constexpr VkMemoryPropertyFlags kVisible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+constexpr VkMemoryPropertyFlags kCoherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+
+DeviceSnapshot Gpu() { return MakeSnapshot("GPU", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, 7); }
+
+TEST(DeviceDescriptionTest, CarriesWhatAnImportMustMatch) {
+  const DeviceSnapshot snapshot = Gpu();
+  const DeviceInfo info = DescribeDevice(snapshot, 1, /*index=*/3);
+  EXPECT_EQ(info.index, 3U);
+  EXPECT_EQ(info.name, "GPU");
+  EXPECT_EQ(info.driver_info, "driver of GPU");
+  EXPECT_EQ(info.device_uuid, snapshot.device_uuid);
+  EXPECT_EQ(info.driver_uuid, snapshot.driver_uuid);
+  EXPECT_EQ(info.max_allocation_count, 4096U);
+}
+
+TEST(DeviceDescriptionTest, TranslatesEveryType) {
+  const std::pair<VkPhysicalDeviceType, DeviceType> types[] = {
+      {VK_PHYSICAL_DEVICE_TYPE_OTHER, DeviceType::kOther},
+      {VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU, DeviceType::kIntegratedGpu},
+      {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, DeviceType::kDiscreteGpu},
+      {VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU, DeviceType::kVirtualGpu},
+      {VK_PHYSICAL_DEVICE_TYPE_CPU, DeviceType::kCpu},
+      {VK_PHYSICAL_DEVICE_TYPE_MAX_ENUM, DeviceType::kOther}};
+  for (const auto& [vulkan, core] : types) {
+    EXPECT_EQ(DescribeDevice(MakeSnapshot("a", vulkan, 1), 1).type, core);
+  }
+}
+
+TEST(DeviceDescriptionTest, TheLargestBlockIsOneThatABufferCanCover) {
+  DeviceSnapshot snapshot = Gpu();
+  EXPECT_EQ(DescribeDevice(snapshot, 1).max_allocation_size, GiB(4));
+  snapshot.max_buffer_size = GiB(2);
+  EXPECT_EQ(DescribeDevice(snapshot, 1).max_allocation_size, GiB(2));
+  snapshot.max_buffer_size = Bytes::Max();
+  EXPECT_EQ(DescribeDevice(snapshot, 1).max_allocation_size, GiB(4));
+}
+
+TEST(DeviceDescriptionTest, DescribesHeapsAndTypes) {
+  DeviceSnapshot snapshot = Gpu();
+  VkMemoryHeap host{};
+  host.size = GiB(16).count();
+  snapshot.heaps.push_back(host);
+  snapshot.memory_types = {Type(kLocal, 0), Type(kVisible | kCoherent | kCached, 1),
+                           Type(kLocal | kVisible | kCoherent, 0)};
+  const DeviceInfo info = DescribeDevice(snapshot, 7);
+
+  ASSERT_EQ(info.heaps.size(), 2U);
+  EXPECT_EQ(info.heaps[0].size, GiB(8));
+  EXPECT_TRUE(info.heaps[0].device_local);
+  EXPECT_EQ(info.heaps[1].size, GiB(16));
+  EXPECT_FALSE(info.heaps[1].device_local);
+
+  ASSERT_EQ(info.memory_types.size(), 3U);
+  const MemoryTypeInfo& cached = info.memory_types[1];
+  EXPECT_EQ(cached.heap, 1U);
+  EXPECT_FALSE(cached.device_local);
+  EXPECT_TRUE(cached.host_visible);
+  EXPECT_TRUE(cached.host_coherent);
+  EXPECT_TRUE(cached.host_cached);
+  EXPECT_EQ(cached.property_flags, kVisible | kCoherent | kCached);
+  EXPECT_TRUE(info.memory_types[0].device_local);
+  EXPECT_FALSE(info.memory_types[0].host_visible);
+  EXPECT_FALSE(info.memory_types[2].host_cached);
+}
+
+TEST(DeviceDescriptionTest, OnlyTypesThatBackExternalBuffersAreExportable) {
+  DeviceSnapshot snapshot = Gpu();
+  snapshot.memory_types = {Type(kLocal, 0), Type(kVisible | kCoherent, 0), Type(kLocal, 0)};
+  const DeviceInfo info = DescribeDevice(snapshot, 0b101);
+  EXPECT_TRUE(info.memory_types[0].exportable);
+  EXPECT_FALSE(info.memory_types[1].exportable);
+  EXPECT_TRUE(info.memory_types[2].exportable);
+}
+
+TEST(DeviceDescriptionTest, TypesThatNeedMoreThanMemoryAreNotExportable) {
+  DeviceSnapshot snapshot = Gpu();
+  snapshot.memory_types = {Type(kLocal | VK_MEMORY_PROPERTY_PROTECTED_BIT, 0),
+                           Type(kLocal | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT, 0),
+                           Type(kLocal | VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD, 0),
+                           Type(kLocal | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD, 0),
+                           Type(kLocal | 1U << 30, 0)};
+  for (const MemoryTypeInfo& type : DescribeDevice(snapshot, ~0U).memory_types) {
+    EXPECT_FALSE(type.exportable) << type.property_flags;
+  }
+}
+
+TEST(DeviceDescriptionTest, AllThirtyTwoTypesCanBeDescribed) {
+  DeviceSnapshot snapshot = Gpu();
+  snapshot.memory_types.assign(VK_MAX_MEMORY_TYPES, Type(kLocal, 0));
+  const DeviceInfo info = DescribeDevice(snapshot, 1U << 31);
+  EXPECT_FALSE(info.memory_types.front().exportable);
+  EXPECT_TRUE(info.memory_types.back().exportable);
+}
+
+TEST(DriverGivesZerosTest, OnlyForTheSoftwareDriverThatIsKnownTo) {
+  EXPECT_TRUE(DriverGivesZeros(VK_DRIVER_ID_MESA_LLVMPIPE));
+  EXPECT_FALSE(DriverGivesZeros(VK_DRIVER_ID_GOOGLE_SWIFTSHADER));
+  EXPECT_FALSE(DriverGivesZeros(VK_DRIVER_ID_NVIDIA_PROPRIETARY));
+  EXPECT_FALSE(DriverGivesZeros(VK_DRIVER_ID_MESA_RADV));
+  EXPECT_FALSE(DriverGivesZeros(std::nullopt));
+}
+
+}  // namespace
+}  // namespace heapbroker
