@@ -21,9 +21,6 @@ ProcessOptions DigitsCommand(const std::string& runtime_dir,
   ProcessOptions options;
   options.command = {heapbroker::BuiltProgramPath("digits"), "--runtime-dir", runtime_dir};
   options.command.insert(options.command.end(), flags.begin(), flags.end());
-#ifdef DIGITS_PRELOAD
-  options.environment["LD_PRELOAD"] = DIGITS_PRELOAD;
-#endif
   return options;
 }
 

@@ -12,7 +12,6 @@
 #include "tests/integration/digits/digits_runs.h"
 #include "tests/integration/digits/sample_files.h"
 #include "tests/support/daemon_process.h"
-#include "tests/support/process_facts.h"
 #include "tests/support/temp_dir.h"
 
 namespace digits {
@@ -22,8 +21,6 @@ using ::heapbroker::CommandResult;
 using ::heapbroker::DaemonProcess;
 using ::heapbroker::Exited;
 using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -141,31 +138,6 @@ TEST_F(DigitsTest, SaysThatThereIsNoDaemon) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->status, Exited(1));
   EXPECT_THAT(result->error_output, HasSubstr("cannot connect to heapbrokerd"));
-}
-
-TEST_F(DigitsTest, GivesTheValidationLayerNothingToReport) {
-  heapbroker::ProcessOptions options = DigitsCommand(daemon_->runtime_dir(), {});
-  options.environment["VK_INSTANCE_LAYERS"] = "VK_LAYER_KHRONOS_validation";
-  options.environment["VK_LAYER_ENABLES"] =
-      "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT";
-  // Its synchronisation checks keep records of every command buffer that point at
-  // each other, and leak them. The other tests look for leaks of the same program.
-  options.environment["ASAN_OPTIONS"] = "detect_leaks=0";
-  auto processes = StartHolding(options, 1);
-  ASSERT_TRUE(processes.ok()) << processes.status();
-  heapbroker::Process& process = processes->front();
-  // A layer that is not there reports nothing either.
-  const auto mappings = heapbroker::FileMappings(process.pid());
-  ASSERT_TRUE(mappings.ok()) << mappings.status();
-  EXPECT_THAT(*mappings, Contains(Field("path", &heapbroker::FileMapping::path,
-                                        HasSubstr("VkLayer_khronos_validation"))));
-  process.CloseInput();
-  const auto status = process.Wait(kRunLimit);
-  ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(*status, Exited(0));
-  EXPECT_THAT(process.Output(),
-              AllOf(Not(HasSubstr("Validation")), Not(HasSubstr("VUID")), Not(HasSubstr("SYNC-"))));
-  EXPECT_THAT(process.ErrorOutput(), IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The connection to the daemon.
+#ifndef HEAPBROKER_CLIENT_H_
+#define HEAPBROKER_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "heapbroker/lease.h"
+#include "heapbroker/segment.h"
+#include "heapbroker/types.h"
+
+namespace heapbroker {
+
+class Connection;
+
+struct ClientOptions {
+  // Who this is, for people: UTF-8, 1 to 128 bytes, no control characters.
+  // Empty: the program's name.
+  std::string name{};
+  // The daemon's directory. Empty: $HEAPBROKER_RUNTIME_DIR if that is set, else
+  // the first of /run/heapbroker and $XDG_RUNTIME_DIR/heapbroker that has a
+  // daemon's socket in it. A directory that was named is the only one tried: a
+  // program must not reach another daemon than it was told to.
+  std::string runtime_dir{};
+  // How long connecting, and each call other than OpenSegment, may take.
+  absl::Duration call_timeout = absl::Seconds(5);
+  // A tool that only looks: gets no memory, counts towards no limit.
+  bool observer = false;
+};
+
+struct AllocationRequest {
+  Bytes size{};       // From 1 to BrokerDevice::max_allocation_size.
+  Bytes alignment{};  // Zero, or a power of two up to kMaxBlockAlignment.
+  MemoryKind kind = MemoryKind::kDeviceLocal;
+  // The block reads as zeros. Otherwise it may hold what the same tenant left in
+  // it; never what another tenant did.
+  bool zeroed = false;
+};
+
+// Ends a waiting OpenSegment from another thread. Thread-safe; one for each call.
+class Cancellation {
+ public:
+  Cancellation();
+  ~Cancellation();
+  // The call ends with CANCELLED, also if it has not begun yet.
+  void Cancel();
+
+ private:
+  friend class Client;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+struct SegmentOptions {
+  enum class Mode { kCreateOrAttach, kAttach };
+  // Unique inside the tenant: UTF-8, 1 to 128 bytes, no control characters.
+  std::string name{};
+  Mode mode = Mode::kCreateOrAttach;
+  // kCreateOrAttach only; an existing segment must have the same size and kind.
+  Bytes size{};
+  MemoryKind kind = MemoryKind::kDeviceLocal;
+  // kAttach only: wait for a segment that does not exist yet.
+  bool wait = false;
+  // How long to wait for another process that fills the segment, which may take
+  // as long as loading a model does. No limit unless one is given.
+  absl::Duration timeout = absl::InfiniteDuration();
+  // Ends the wait early where it is set.
+  std::shared_ptr<Cancellation> cancellation{};
+};
+
+// One session with the daemon. It ends when the last of the Client and its
+// Leases, Segments and MemoryBlocks is gone, or when the process ends: the
+// daemon then takes back all that the session held.
+//
+// A daemon that is lost shows as UNAVAILABLE from every later call. Memory that
+// was imported stays valid; the leases are gone, and nothing is retaken by
+// itself: Connect again for a new session.
+//
+// Does not work across fork(): in the child every call is FAILED_PRECONDITION.
+// Fork first, then Connect in each process.
+//
+// Copies share the session. Thread-safe; every call blocks the calling thread only.
+class Client {
+ public:
+  // Only "no such file" tries the next of the two usual directories; every other
+  // error is the answer.
+  //   NOT_FOUND            no daemon's socket in any of the directories
+  //   UNAVAILABLE          nobody listens on the socket
+  //   PERMISSION_DENIED    this user may not use the socket
+  //   FAILED_PRECONDITION  the daemon speaks another protocol version
+  //   DEADLINE_EXCEEDED    the daemon did not answer in time
+  //   or what the daemon refused the session with
+  static absl::StatusOr<std::shared_ptr<Client>> Connect(const ClientOptions& options);
+
+  // For Connect, and for programs of this project that need the connection too.
+  explicit Client(std::shared_ptr<Connection> connection);
+
+  // Leases one block. Errors of all calls: UNAVAILABLE, DEADLINE_EXCEEDED,
+  // FAILED_PRECONDITION (an observer, or a forked child), and
+  //   INVALID_ARGUMENT     a field is out of range; the message names it
+  //   RESOURCE_EXHAUSTED   it does not fit; the message says by which limit
+  absl::StatusOr<Lease> Allocate(const AllocationRequest& request);
+
+  // Leases all blocks or none, in the order of the requests; 1 to 256 of them.
+  absl::StatusOr<std::vector<Lease>> AllocateAll(absl::Span<const AllocationRequest> requests);
+
+  // Attaches to a segment, or becomes its writer. Waits while another process
+  // fills it: without SegmentOptions::timeout there is NO deadline, and the wait
+  // ends by the writer's Seal, Close or death, or by cancellation.
+  //   INVALID_ARGUMENT     a field is out of range; the message names it
+  //   ALREADY_EXISTS       it exists with another size or kind; the message has both
+  //   NOT_FOUND            kAttach without `wait`, and there is none
+  //   RESOURCE_EXHAUSTED   it does not fit
+  //   CANCELLED            by `cancellation`
+  absl::StatusOr<Segment> OpenSegment(const SegmentOptions& options);
+
+  // As the daemon said when the session began.
+  const std::vector<BrokerDevice>& devices() const;
+
+  // For logs and for finding oneself in the daemon's listings; not a secret.
+  uint64_t session_id() const;
+
+ private:
+  std::shared_ptr<Connection> connection_;
+};
+
+}  // namespace heapbroker
+#endif  // HEAPBROKER_CLIENT_H_

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The right to use one block, for as long as the object lives.
+#ifndef HEAPBROKER_LEASE_H_
+#define HEAPBROKER_LEASE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "heapbroker/memory_block.h"
+#include "heapbroker/types.h"
+
+namespace heapbroker {
+
+class Connection;
+
+// Returns its block to the daemon when it ends. May outlive the Client that it
+// came from: it shares the connection.
+//
+// Giving a block back promises that all work on it, on the host and on the
+// device, has completed: the next lease of the same tenant may get it at once.
+// Destroy every DeviceBuffer of the block first.
+//
+// Move-only; not thread-safe, but its MemoryBlock is.
+class Lease {
+ public:
+  // Holds nothing, as after a move or a release.
+  Lease() = default;
+  // For Client.
+  Lease(std::shared_ptr<Connection> connection, std::shared_ptr<const MemoryBlock> block);
+  // Gives the block back. Ignores errors and waits at most the call timeout; in
+  // a forked child it does nothing, since the lease is the parent's.
+  ~Lease();
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+
+  // False after a move or a release.
+  bool held() const { return block_ != nullptr; }
+
+  // Null when nothing is held.
+  const std::shared_ptr<const MemoryBlock>& block() const { return block_; }
+
+  // Of the block; zeros when nothing is held.
+  const ImportFacts& facts() const;
+
+  // As MemoryBlock::fd(); FAILED_PRECONDITION when nothing is held.
+  absl::StatusOr<int> fd() const;
+
+  // Gives the block back now. OK when nothing is held. After an error the lease
+  // is still held and can be released again, except after NOT_FOUND and
+  // UNAVAILABLE, which mean that it is gone.
+  //   NOT_FOUND          the daemon does not know this lease
+  //   UNAVAILABLE        the session has ended, and all its leases with it
+  //   DEADLINE_EXCEEDED  the daemon did not answer in time
+  //   FAILED_PRECONDITION  this process was forked off the one that connected
+  absl::Status Release();
+
+ private:
+  friend absl::Status ReleaseAll(std::vector<Lease> leases);
+
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<const MemoryBlock> block_;
+};
+
+// Gives many leases back in as few calls as possible (one for each connection
+// and 256 leases). Returns the first error; goes on with the others after it.
+absl::Status ReleaseAll(std::vector<Lease> leases);
+
+}  // namespace heapbroker
+#endif  // HEAPBROKER_LEASE_H_

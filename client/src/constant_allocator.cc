@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/src/constant_allocator.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/src/buffer_ranges.h"
+#include "common/base/status_macros.h"
+#include "heapbroker/checksum.h"
+
+namespace heapbroker {
+namespace {
+
+// Large enough that a round's fixed cost vanishes, small enough not to matter.
+constexpr Bytes kStagingBytes = MiB(8);
+
+std::string FormatChecksum(Checksum checksum) {
+  return absl::StrCat(absl::Hex(checksum.high, absl::kZeroPad16),
+                      absl::Hex(checksum.low, absl::kZeroPad16));
+}
+
+}  // namespace
+
+SegmentAllocator::SegmentAllocator(const Client& client, VulkanImporter& importer, Segment segment,
+                                   BlockRun run)
+    : importer_(importer),
+      segment_(std::move(segment)),
+      run_(std::move(run)),
+      staging_(client, importer, kStagingBytes) {}
+
+absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(
+    const Client& client, VulkanImporter& importer, Segment segment, VkBufferUsageFlags usage) {
+  std::vector<Bytes> sizes;
+  for (const auto& block : segment.blocks()) sizes.push_back(block->facts().size);
+  HB_ASSIGN_OR_RETURN(BlockRun run, BlockRun::Of(sizes));
+  if (run.size() != segment.size()) {
+    return absl::InternalError(absl::StrCat("the blocks of segment ", segment.name(), " hold ",
+                                            run.size().count(), " bytes and it has ",
+                                            segment.size().count()));
+  }
+  std::unique_ptr<SegmentAllocator> allocator(
+      new SegmentAllocator(client, importer, std::move(segment), std::move(run)));
+  for (const auto& block : allocator->segment_.blocks()) {
+    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer.Import(*block, usage));
+    allocator->buffers_.push_back(std::move(buffer));
+  }
+  return allocator;
+}
+
+absl::StatusOr<BufferRange> SegmentAllocator::Get(Bytes offset, Bytes size) const {
+  HB_ASSIGN_OR_RETURN(const BlockRun::Piece piece, run_.Locate(offset, size));
+  if (buffers_.empty()) return BufferRange{};
+  return RangeOf(buffers_[piece.block], piece.offset, piece.size);
+}
+
+absl::Status SegmentAllocator::CheckFilling(absl::string_view what) const {
+  if (must_fill()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, ": ",
+                   segment_.attached() ? absl::StrCat("segment ", segment_.name(), " is sealed")
+                                       : "the plan has no constant segment",
+                   "; only a process whose must_fill() is true may fill it, and only once"));
+}
+
+absl::Status SegmentAllocator::WritePiece(const DeviceBuffer& buffer, Bytes offset,
+                                          const char* data, Bytes size) {
+  if (buffer.mapped() == nullptr) return staging_.Upload(buffer, offset, data, size);
+  std::memcpy(static_cast<char*>(buffer.mapped()) + offset.count(), data, size.count());
+  return buffer.Flush(offset, size);
+}
+
+absl::Status SegmentAllocator::Write(Bytes offset, const void* data, Bytes size) {
+  HB_RETURN_IF_ERROR(CheckFilling("Write"));
+  HB_ASSIGN_OR_RETURN(const std::vector<BlockRun::Piece> pieces, run_.Split(offset, size));
+  const char* next = static_cast<const char*>(data);
+  for (const BlockRun::Piece& piece : pieces) {
+    HB_RETURN_IF_ERROR(WritePiece(buffers_[piece.block], piece.offset, next, piece.size));
+    next += piece.size.count();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Checksum> SegmentAllocator::ComputeChecksum() {
+  Checksummer checksummer;
+  for (const DeviceBuffer& buffer : buffers_) {
+    if (buffer.mapped() == nullptr) {
+      HB_RETURN_IF_ERROR(
+          staging_.Download(buffer, Bytes(0), buffer.size(),
+                            [&](const void* data, Bytes size) { checksummer.Add(data, size); }));
+    } else {
+      HB_RETURN_IF_ERROR(buffer.Invalidate(Bytes(0), buffer.size()));
+      checksummer.Add(buffer.mapped(), buffer.size());
+    }
+  }
+  HB_RETURN_IF_ERROR(staging_.End());
+  return checksummer.Finish();
+}
+
+absl::Status SegmentAllocator::Seal() {
+  HB_RETURN_IF_ERROR(CheckFilling("Seal"));
+  // The application may have written through BufferRange::host.
+  for (const DeviceBuffer& buffer : buffers_) {
+    if (buffer.mapped() != nullptr) HB_RETURN_IF_ERROR(buffer.Flush(Bytes(0), buffer.size()));
+  }
+  HB_ASSIGN_OR_RETURN(const Checksum checksum, ComputeChecksum());
+  HB_RETURN_IF_ERROR(importer_.ReleaseAll(buffers_));
+  const absl::Status sealed = segment_.Seal(checksum);
+  // Also after a refusal: the buffers are this device's again either way.
+  HB_RETURN_IF_ERROR(importer_.AcquireAll(buffers_));
+  return sealed;
+}
+
+absl::Status SegmentAllocator::Verify() {
+  if (!segment_.checksum()) {
+    return absl::FailedPreconditionError("Verify: nothing is sealed yet");
+  }
+  HB_ASSIGN_OR_RETURN(const Checksum found, ComputeChecksum());
+  if (found == *segment_.checksum()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "segment ", segment_.name(), " was sealed with checksum ",
+      FormatChecksum(*segment_.checksum()), " and has ", FormatChecksum(found),
+      "; a process of this tenant wrote into it: close it everywhere and load it anew"));
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The constant allocator: weights in a segment.
+#ifndef CLIENT_SRC_CONSTANT_ALLOCATOR_H_
+#define CLIENT_SRC_CONSTANT_ALLOCATOR_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/src/ranges.h"
+#include "client/src/staging.h"
+#include "heapbroker/memory_manager.h"
+#include "heapbroker/segment.h"
+#include "heapbroker/vulkan_importer.h"
+
+namespace heapbroker {
+
+class SegmentAllocator final : public ConstantAllocator {
+ public:
+  // Imports the segment's blocks. `importer` must outlive it. A segment that is
+  // not attached makes an allocator of size zero.
+  static absl::StatusOr<std::unique_ptr<SegmentAllocator>> Create(const Client& client,
+                                                                  VulkanImporter& importer,
+                                                                  Segment segment,
+                                                                  VkBufferUsageFlags usage);
+
+  // In the segment's order. Whoever made the allocator acquires them before use,
+  // and releases them at the end.
+  const std::vector<DeviceBuffer>& buffers() const { return buffers_; }
+
+  Bytes size() const override { return run_.size(); }
+  bool must_fill() const override { return segment_.is_writer(); }
+  const std::vector<Bytes>& block_starts() const override { return run_.starts(); }
+  absl::StatusOr<BufferRange> Get(Bytes offset, Bytes size) const override;
+  absl::Status Write(Bytes offset, const void* data, Bytes size) override;
+  absl::Status Seal() override;
+  Checksum checksum() const override { return segment_.checksum().value_or(Checksum{}); }
+  absl::Status Verify() override;
+
+ private:
+  SegmentAllocator(const Client& client, VulkanImporter& importer, Segment segment, BlockRun run);
+
+  absl::Status CheckFilling(absl::string_view what) const;
+  absl::Status WritePiece(const DeviceBuffer& buffer, Bytes offset, const char* data, Bytes size);
+  absl::StatusOr<Checksum> ComputeChecksum();
+
+  VulkanImporter& importer_;
+  Segment segment_;
+  const BlockRun run_;
+  std::vector<DeviceBuffer> buffers_;
+  Staging staging_;
+};
+
+}  // namespace heapbroker
+#endif  // CLIENT_SRC_CONSTANT_ALLOCATOR_H_

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What must be true before a driver may see a descriptor. Drivers accept wrong
+// facts without a word, hang on a pipe, or die later, so the library looks first.
+// All errors are FAILED_PRECONDITION unless noted, and say both sides.
+#ifndef CLIENT_SRC_IMPORT_CHECKS_H_
+#define CLIENT_SRC_IMPORT_CHECKS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "client/src/importing_device.h"
+#include "heapbroker/types.h"
+#include "vulkan/vulkan.h"
+
+namespace heapbroker {
+
+// The same physical device and the same driver.
+absl::Status CheckDevice(const BrokerDevice& broker, const ImportingDevice& importer);
+
+// The memory type exists and has the flags that it has at the broker.
+absl::Status CheckMemoryType(const ImportFacts& facts,
+                             const VkPhysicalDeviceMemoryProperties& memory);
+
+// The buffer that is to lie in the block may, and fits.
+absl::Status CheckRequirements(const ImportFacts& facts, const VkMemoryRequirements& requirements);
+
+// The descriptor can be device memory: no pipe, socket or directory; and where
+// the kernel says how large it is (a memfd), not smaller than the allocation.
+//   INVALID_ARGUMENT  not open
+absl::Status CheckDescriptor(const ImportFacts& facts, int fd);
+
+// How many imports the importer may have at a time: what the device allows less
+// the application's own allocations and a margin, because passing the device's
+// number is undefined behaviour and drivers allocate for themselves as well.
+uint32_t MaxImports(uint32_t max_allocation_count, uint32_t other_allocations);
+
+}  // namespace heapbroker
+#endif  // CLIENT_SRC_IMPORT_CHECKS_H_

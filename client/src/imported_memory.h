@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the importer and its buffers share.
+#ifndef CLIENT_SRC_IMPORTED_MEMORY_H_
+#define CLIENT_SRC_IMPORTED_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "client/src/descriptor_import.h"
+#include "client/src/import_slots.h"
+#include "client/src/importing_device.h"
+#include "client/src/turn.h"
+#include "common/base/mutex.h"
+#include "heapbroker/vulkan_importer.h"
+
+namespace heapbroker {
+
+class ImportedMemory;
+
+// A block's identity in this process: ids repeat between daemons.
+using BlockKey = std::pair<uint64_t, uint64_t>;  // Connection number, block id.
+
+// Imports that are alive, so that no block is imported twice. Thread-safe.
+class ImportCache {
+ public:
+  std::shared_ptr<const ImportedMemory> Find(BlockKey key) const;
+  void Insert(BlockKey key, const std::shared_ptr<const ImportedMemory>& memory);
+  // Called by an import that ends: drops the entry unless it is a newer one.
+  void Forget(BlockKey key);
+
+ private:
+  mutable Mutex mutex_;
+  std::map<BlockKey, std::weak_ptr<const ImportedMemory>> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+struct VulkanImporter::State {
+  State(const VulkanContext& vulkan_context, const ImportingDevice& snapshot, uint32_t max_imports)
+      : context(vulkan_context), device(snapshot), slots(max_imports), descriptors(comparer) {}
+
+  const VulkanContext context;
+  const ImportingDevice device;
+  ImportSlots slots;
+  ImportCache cache;
+  Turn importing;   // Guards nothing but the order; see DescriptorImporter.
+  Turn submitting;  // Our own uses of the queue.
+  KcmpComparer comparer;
+  DescriptorImporter descriptors;
+};
+
+// One VkDeviceMemory that was imported, and its mapping. Immutable; freed with
+// the last buffer that lies in it.
+class ImportedMemory {
+ public:
+  // Takes ownership of `memory` and of a slot of `slots`.
+  ImportedMemory(VkDevice device, VkDeviceMemory memory, void* mapped, BlockKey key,
+                 std::shared_ptr<void> keep_alive, ImportSlots& slots, ImportCache& cache)
+      : device_(device),
+        memory_(memory),
+        mapped_(mapped),
+        key_(key),
+        keep_alive_(std::move(keep_alive)),
+        slots_(slots),
+        cache_(cache) {}
+  ~ImportedMemory();
+  ImportedMemory(const ImportedMemory&) = delete;
+  ImportedMemory& operator=(const ImportedMemory&) = delete;
+
+  VkDeviceMemory handle() const { return memory_; }
+  void* mapped() const { return mapped_; }
+
+ private:
+  const VkDevice device_;
+  const VkDeviceMemory memory_;
+  void* const mapped_;
+  const BlockKey key_;
+  const std::shared_ptr<void> keep_alive_;  // Whatever owns the next two.
+  ImportSlots& slots_;
+  ImportCache& cache_;
+};
+
+struct DeviceBuffer::State {
+  VulkanContext context;
+  ImportFacts facts;
+  Bytes non_coherent_atom;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::shared_ptr<const ImportedMemory> memory;
+
+  State() = default;
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+}  // namespace heapbroker
+#endif  // CLIENT_SRC_IMPORTED_MEMORY_H_

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One session with the daemon: both of its sockets.
+#ifndef CLIENT_TRANSPORT_CONNECTION_H_
+#define CLIENT_TRANSPORT_CONNECTION_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "client/transport/session_channel.h"
+#include "common/posix/unique_fd.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "heapbroker/client.h"
+#include "heapbroker/types.h"
+#include "heapbroker/v1/broker.grpc.pb.h"
+
+namespace heapbroker {
+
+// Ends the session when it ends; whatever needs the session shares it. In a
+// forked child it does nothing at all, also when it ends: gRPC's threads are not
+// there, and the session is the parent's.
+//
+// Thread-safe.
+class Connection {
+ public:
+  // See Client::Connect.
+  static absl::StatusOr<std::shared_ptr<Connection>> Connect(const ClientOptions& options);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const std::vector<BrokerDevice>& devices() const { return devices_; }
+  uint64_t session_id() const { return session_id_; }
+  absl::Duration call_timeout() const { return call_timeout_; }
+  // Unique in this process.
+  uint64_t number() const { return number_; }
+
+  // FAILED_PRECONDITION in a forked child. Every call below checks by itself.
+  absl::Status CheckProcess() const;
+
+  // For stubs of other services. Calls that belong to the session go through
+  // Prepare, and their errors through Translate.
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  // Adds the token, and `timeout` from now as deadline unless it is infinite.
+  void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
+  // As FromGrpcStatus, but an ended session is UNAVAILABLE, whichever way it
+  // shows: a daemon that was restarted does not know the token.
+  static absl::Status Translate(const grpc::Status& status);
+
+  absl::StatusOr<v1::AllocateResponse> Allocate(const v1::AllocateRequest& request);
+  // At most SessionLimits.max_blocks_per_call go into one call.
+  absl::Status Release(absl::Span<const uint64_t> block_ids);
+  // The caller prepares `context`, so that it can cancel.
+  absl::StatusOr<v1::OpenSegmentResponse> OpenSegment(const v1::OpenSegmentRequest& request,
+                                                      grpc::ClientContext& context);
+  absl::Status SealSegment(uint64_t segment_id, Checksum checksum);
+  absl::Status CloseSegment(uint64_t segment_id);
+
+  // The descriptor of a block that this session may fetch.
+  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id);
+
+ private:
+  Connection() = default;
+
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (v1::MemoryBroker::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                    const Request& request, Response& response);
+
+  // All constant once connected.
+  pid_t pid_ = 0;
+  uint64_t number_ = 0;
+  std::vector<BrokerDevice> devices_;
+  std::string token_;
+  uint64_t session_id_ = 0;
+  size_t max_blocks_per_call_ = 0;
+  absl::Duration call_timeout_;
+
+  std::unique_ptr<SessionChannel> session_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::MemoryBroker::Stub> stub_;
+};
+
+}  // namespace heapbroker
+#endif  // CLIENT_TRANSPORT_CONNECTION_H_

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The protocol's messages as the client's plain values. The daemon is trusted,
+// but a broken or foreign one must not crash an application: what makes no
+// sense is INTERNAL.
+#ifndef CLIENT_TRANSPORT_CONVERT_H_
+#define CLIENT_TRANSPORT_CONVERT_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "heapbroker/client.h"
+#include "heapbroker/types.h"
+#include "heapbroker/v1/broker.pb.h"
+#include "heapbroker/v1/memory.pb.h"
+#include "heapbroker/v1/session.pb.h"
+
+namespace heapbroker {
+
+v1::MemoryKind ToMessage(MemoryKind kind);
+v1::BlockRequest ToMessage(const AllocationRequest& request);
+v1::OpenSegmentRequest ToMessage(const SegmentOptions& options);
+v1::Checksum ToMessage(Checksum checksum);
+
+Checksum FromMessage(const v1::Checksum& message);
+absl::StatusOr<std::vector<BrokerDevice>> DevicesFrom(const v1::Welcome& welcome);
+// `device_count`: a block must lie on one of that many.
+absl::StatusOr<ImportFacts> FromMessage(const v1::Block& message, size_t device_count);
+
+}  // namespace heapbroker
+#endif  // CLIENT_TRANSPORT_CONVERT_H_

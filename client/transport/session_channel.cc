@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/transport/session_channel.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/base/status_macros.h"
+#include "common/posix/posix_error.h"
+#include "common/posix/unix_socket.h"
+
+namespace heapbroker {
+namespace {
+
+// The largest answer is a Welcome that lists every device, about 1 KiB each.
+constexpr size_t kMaxReplyBytes = 64 * 1024;
+
+absl::Status FromRefusal(const v1::Refusal& refusal) {
+  constexpr uint32_t kLastCode = static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
+  const bool known = refusal.code() >= 1 && refusal.code() <= kLastCode;
+  return absl::Status(
+      known ? static_cast<absl::StatusCode>(refusal.code()) : absl::StatusCode::kUnknown,
+      refusal.message());
+}
+
+absl::Status CheckCloseOnExec(const UniqueFd& fd) {
+  const int flags = fcntl(fd.get(), F_GETFD);
+  if (flags < 0) return PosixError(errno, "cannot look at a received descriptor");
+  if ((flags & FD_CLOEXEC) == 0) {
+    return absl::InternalError("a received descriptor came without close-on-exec");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SessionEndedError() {
+  return absl::UnavailableError(
+      "the session has ended: the daemon stopped, or ended it; imported memory stays valid, but "
+      "all leases and attachments are lost; connect again for a new session");
+}
+
+SessionChannel::SessionChannel(UniqueFd socket)
+    : socket_(std::move(socket)), buffer_(kMaxReplyBytes) {}
+
+absl::StatusOr<std::unique_ptr<SessionChannel>> SessionChannel::Open(const std::string& path,
+                                                                     absl::Duration timeout) {
+  HB_ASSIGN_OR_RETURN(UniqueFd socket, ConnectUnix(path, SocketKind::kSeqPacket, timeout));
+  // So that a daemon that reads nothing cannot hold a thread in sendmsg.
+  if (fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return PosixError(errno, "cannot make the session socket non-blocking");
+  }
+  return std::unique_ptr<SessionChannel>(new SessionChannel(std::move(socket)));
+}
+
+absl::Status SessionChannel::Lost() {
+  lost_ = true;
+  return SessionEndedError();
+}
+
+absl::Status SessionChannel::Send(const v1::SessionRequest& request) {
+  absl::StatusOr<SendResult> sent = SendPacket(socket_, request.SerializeAsString());
+  if (absl::IsUnavailable(sent.status())) return Lost();
+  if (!sent.ok()) return std::move(sent).status();
+  if (*sent == SendResult::kWouldBlock) {
+    return absl::DeadlineExceededError(
+        "the daemon does not read its session socket; it may be stopped or overloaded; try again");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(absl::Time deadline) {
+  while (true) {
+    HB_RETURN_IF_ERROR(WaitReadable(socket_, deadline - absl::Now()));
+    absl::StatusOr<ReceivedPacket> packet = ReceivePacket(socket_, absl::MakeSpan(buffer_), 1);
+    if (absl::IsUnavailable(packet.status())) return Lost();
+    if (!packet.ok()) return std::move(packet).status();
+    if (packet->kind == ReceivedPacket::Kind::kWouldBlock) continue;
+    if (packet->kind == ReceivedPacket::Kind::kEnd) return Lost();
+    if (overdue_answers_ > 0) {
+      --overdue_answers_;
+      continue;
+    }
+    Answer answer{.descriptors = std::move(packet->descriptors),
+                  .descriptors_lost = packet->descriptors_lost};
+    if (packet->truncated ||
+        !answer.reply.ParseFromArray(buffer_.data(), static_cast<int>(packet->size))) {
+      return absl::InternalError(absl::StrCat("the daemon sent ", packet->size,
+                                              " bytes that are no answer; is the socket its own?"));
+    }
+    return answer;
+  }
+}
+
+absl::StatusOr<SessionChannel::Answer> SessionChannel::Exchange(const v1::SessionRequest& request,
+                                                                absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  if (lost_) return SessionEndedError();
+  TurnHolder turn(turn_, timeout);
+  if (!turn.holds()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("other threads used the session socket for ", absl::FormatDuration(timeout)));
+  }
+  HB_RETURN_IF_ERROR(Send(request));
+  absl::StatusOr<Answer> answer = Receive(deadline);
+  if (!absl::IsDeadlineExceeded(answer.status())) return answer;
+  // It may still come. Then it must not be taken for the next request's.
+  ++overdue_answers_;
+  return absl::DeadlineExceededError(
+      absl::StrCat("the daemon did not answer on its session socket within ",
+                   absl::FormatDuration(timeout), "; it may be overloaded; try again"));
+}
+
+absl::StatusOr<v1::Welcome> SessionChannel::SayHello(const v1::Hello& hello,
+                                                     absl::Duration timeout) {
+  v1::SessionRequest request;
+  *request.mutable_hello() = hello;
+  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, timeout));
+  if (answer.reply.has_refusal()) return FromRefusal(answer.reply.refusal());
+  if (!answer.reply.has_welcome()) {
+    return absl::InternalError("the daemon answered the greeting with something else");
+  }
+  return std::move(*answer.reply.mutable_welcome());
+}
+
+absl::StatusOr<UniqueFd> SessionChannel::Fetch(uint64_t block_id, absl::Duration timeout) {
+  v1::SessionRequest request;
+  request.mutable_fetch()->set_block_id(block_id);
+  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, timeout));
+  if (answer.reply.has_refusal()) return FromRefusal(answer.reply.refusal());
+  if (!answer.reply.has_fetched() || answer.reply.fetched().block_id() != block_id) {
+    return absl::InternalError(
+        absl::StrCat("the daemon answered the fetch of block ", block_id, " with something else"));
+  }
+  if (answer.descriptors_lost) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the descriptor of block ", block_id,
+        " could not be received: this process is at its descriptor limit (RLIMIT_NOFILE); close "
+        "some or raise the limit, then fetch again"));
+  }
+  if (answer.descriptors.size() != 1) {
+    return absl::InternalError(absl::StrCat("the daemon sent no descriptor for block ", block_id));
+  }
+  HB_RETURN_IF_ERROR(CheckCloseOnExec(answer.descriptors[0]));
+  return std::move(answer.descriptors[0]);
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The session socket, seen from the client.
+#ifndef CLIENT_TRANSPORT_SESSION_CHANNEL_H_
+#define CLIENT_TRANSPORT_SESSION_CHANNEL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/src/turn.h"
+#include "common/posix/packet.h"
+#include "common/posix/unique_fd.h"
+#include "heapbroker/v1/session.pb.h"
+
+namespace heapbroker {
+
+// One request at a time, each answered in order. The session lasts as long as
+// this object.
+//
+// Thread-safe: requests of several threads take turns.
+class SessionChannel {
+ public:
+  // Errors of ConnectUnix.
+  static absl::StatusOr<std::unique_ptr<SessionChannel>> Open(const std::string& path,
+                                                              absl::Duration timeout);
+
+  // The first request, and the only one of its kind. What the daemon refuses the
+  // session with, or
+  //   DEADLINE_EXCEEDED  no answer within `timeout`
+  //   UNAVAILABLE        the daemon closed the socket
+  //   INTERNAL           the answer makes no sense
+  absl::StatusOr<v1::Welcome> SayHello(const v1::Hello& hello, absl::Duration timeout);
+
+  // The block's descriptor, with close-on-exec. Errors of SayHello, and
+  //   RESOURCE_EXHAUSTED  this process has no free descriptor; the session lives on
+  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id, absl::Duration timeout);
+
+ private:
+  struct Answer {
+    v1::SessionReply reply;
+    std::vector<UniqueFd> descriptors;
+    bool descriptors_lost = false;
+  };
+
+  explicit SessionChannel(UniqueFd socket);
+
+  absl::StatusOr<Answer> Exchange(const v1::SessionRequest& request, absl::Duration timeout);
+  absl::Status Send(const v1::SessionRequest& request);
+  absl::StatusOr<Answer> Receive(absl::Time deadline);
+  absl::Status Lost();
+
+  const UniqueFd socket_;
+  Turn turn_;
+  // Both belong to whoever has the turn.
+  std::vector<char> buffer_;
+  // Answers to requests that nobody waits for any more: they come first.
+  uint64_t overdue_answers_ = 0;
+  std::atomic<bool> lost_ = false;
+};
+
+// For every call of a session that has ended.
+absl::Status SessionEndedError();
+
+}  // namespace heapbroker
+#endif  // CLIENT_TRANSPORT_SESSION_CHANNEL_H_

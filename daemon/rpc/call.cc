@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/call.h"
+
+#include <utility>
+
+#include "common/grpc/status.h"
+
+namespace heapbroker {
+
+absl::Status ShuttingDown() {
+  return absl::UnavailableError("the daemon is shutting down; connect again when it is back");
+}
+
+void Call::Begin(std::unique_ptr<Transport> transport) {
+  if (!live_.Add(shared_from_this())) return;
+  transport_ = std::move(transport);
+  {
+    MutexLock lock(mutex_);
+    operations_ = 2;
+  }
+  transport_->context.AsyncNotifyWhenDone(done_tag_.Arm(shared_from_this()));
+  StartRequest(arrival_tag_.Arm(shared_from_this()));
+}
+
+void Call::OnArrival(bool ok) {
+  if (!ok) {
+    done_tag_.Disarm();
+    EndOperation();
+    EndOperation();
+    return;
+  }
+  RequestNext();
+  bool open = false;
+  {
+    // The notice that the call is over may have been faster.
+    MutexLock lock(mutex_);
+    if (state_ == State::kRequested) state_ = State::kOpen;
+    open = state_ == State::kOpen;
+  }
+  // After the state: a server that shuts down either finds this call open among
+  // those that have arrived, or is found closed here.
+  const bool accepted = live_.Arrive(this);
+  if (!accepted) {
+    Abort(ShuttingDown());
+  } else if (open) {
+    Handle(Caller{ReadSessionToken(transport_->context.client_metadata())},
+           std::move(transport_->request));
+  }
+  EndOperation();
+}
+
+void Call::OnDone(bool /*ok*/) {
+  Callback callback;
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::kRequested || state_ == State::kOpen) {
+      state_ = State::kEnded;
+      cancelled_ = true;
+      callback = std::exchange(on_cancelled_, nullptr);
+    }
+  }
+  if (callback) std::move(callback)();
+  EndOperation();
+}
+
+void Call::OnFinished(bool ok) {
+  Finished(ok);
+  EndOperation();
+}
+
+void Call::OnCancelled(Callback callback) {
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::kOpen) {
+      on_cancelled_ = std::move(callback);
+      return;
+    }
+    if (!cancelled_) return;
+  }
+  std::move(callback)();
+}
+
+void Call::Abort(const absl::Status& status) {
+  Callback callback;
+  {
+    MutexLock lock(mutex_);
+    if (state_ != State::kOpen) return;
+    state_ = State::kFinishing;
+    cancelled_ = true;
+    ++operations_;
+    callback = std::exchange(on_cancelled_, nullptr);
+  }
+  StartFinish(ToGrpcStatus(status));
+  if (callback) std::move(callback)();
+}
+
+bool Call::BeginFinish() {
+  Callback unused;  // Destroyed outside the lock: it may hold anything.
+  MutexLock lock(mutex_);
+  if (state_ != State::kOpen) return false;
+  state_ = State::kFinishing;
+  ++operations_;
+  unused = std::exchange(on_cancelled_, nullptr);
+  return true;
+}
+
+bool Call::BeginOperation() {
+  MutexLock lock(mutex_);
+  if (state_ != State::kOpen) return false;
+  ++operations_;
+  return true;
+}
+
+void Call::EndOperation() {
+  {
+    MutexLock lock(mutex_);
+    if (--operations_ > 0) return;
+  }
+  // Before the server hears that this call is over: it may be gone after that.
+  transport_.reset();
+  live_.Remove(this);
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The accept loop in front of gRPC, and the connections that came through it.
+#ifndef DAEMON_RPC_CONNECTION_ACCEPTOR_H_
+#define DAEMON_RPC_CONNECTION_ACCEPTOR_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/posix/unique_fd.h"
+
+namespace heapbroker {
+
+// gRPC must not own the listening socket: it would unlink and bind the path
+// itself, so that a second daemon silently took over the first one's. It does not
+// tell when a connection closes either. So each connection is duplicated here,
+// and the duplicate is watched for the peer's end: that is how connections are
+// counted, and how they are cut off when gRPC itself would wait for a peer.
+//
+// One thread, which sleeps until something happens. While descriptors or memory
+// are short it leaves the listener alone and tries again after a pause; who
+// wants to connect waits in the kernel's queue.
+class ConnectionAcceptor {
+ public:
+  // Takes a connected, non-blocking socket.
+  using Handler = std::function<void(UniqueFd connection)>;
+
+  // `listener` is a listening, non-blocking socket. `handler` runs on the
+  // acceptor's thread, and not after Stop() has returned.
+  //   RESOURCE_EXHAUSTED, INTERNAL  what the kernel said
+  static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Start(UniqueFd listener,
+                                                                   Handler handler);
+
+  ConnectionAcceptor(const ConnectionAcceptor&) = delete;
+  ConnectionAcceptor& operator=(const ConnectionAcceptor&) = delete;
+  ~ConnectionAcceptor();
+
+  // Accepts nothing from here on and closes the listener. Calling it twice is
+  // harmless; not thread-safe.
+  void Stop();
+
+  // Ends all connections, for both sides; whoever waits for a peer gets an error.
+  // After Stop() only.
+  void ShutDownConnections();
+
+  // Connections whose peer has not gone. Thread-safe.
+  size_t connections() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  ConnectionAcceptor(UniqueFd listener, UniqueFd epoll, UniqueFd wake, Handler handler);
+
+  absl::Status Watch(int fd, uint32_t events, uint64_t key);
+  void Run();
+  void AcceptWaiting();
+  absl::Status AcceptOne(bool* accepted);
+  void Forget(uint64_t key);
+  void PauseListening();
+  // Milliseconds to sleep at most; -1 for ever.
+  int ResumeListeningIfDue();
+
+  UniqueFd listener_;
+  const UniqueFd epoll_;
+  const UniqueFd wake_;  // An eventfd: written when the thread is to end.
+  const Handler handler_;
+
+  // Of the thread, and of others only after it has ended.
+  absl::flat_hash_map<uint64_t, UniqueFd> duplicates_;
+  uint64_t last_key_;
+  // When the listener is asked again; empty while it is listened to.
+  std::optional<std::chrono::steady_clock::time_point> resume_at_;
+
+  std::atomic<size_t> count_{0};
+  std::thread thread_;
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_RPC_CONNECTION_ACCEPTOR_H_

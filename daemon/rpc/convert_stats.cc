@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/convert_stats.h"
+
+#include <time.h>
+
+#include "daemon/messages/device_message.h"
+#include "daemon/rpc/convert.h"
+
+namespace heapbroker {
+namespace {
+
+void FillHeap(const HeapStats& heap, v1::HeapStats& out) {
+  out.set_size(heap.info.size.count());
+  out.set_device_local(heap.info.device_local);
+  out.set_budget(heap.budget.count());
+  out.set_in_use(heap.in_use.count());
+  out.set_peak_in_use(heap.peak_in_use.count());
+}
+
+void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
+  const auto missed = [&](MissReason reason) { return pool.misses[static_cast<size_t>(reason)]; };
+  v1::MissReasons& misses = *out.mutable_miss_reasons();
+  misses.set_no_idle_block(missed(MissReason::kNoIdleBlock));
+  misses.set_none_of_fitting_size(missed(MissReason::kNoneOfFittingSize));
+  misses.set_other_tenants_only(missed(MissReason::kOtherTenantsOnly));
+  misses.set_never_cached(missed(MissReason::kNeverCached));
+
+  const auto dropped = [&](NotKeptReason reason) {
+    return pool.not_kept[static_cast<size_t>(reason)];
+  };
+  v1::NotKeptReasons& not_kept = *out.mutable_not_kept();
+  not_kept.set_count(dropped(NotKeptReason::kCount));
+  not_kept.set_pressure(dropped(NotKeptReason::kPressure));
+  not_kept.set_unclean_end(dropped(NotKeptReason::kUncleanEnd));
+  not_kept.set_never_cached(dropped(NotKeptReason::kNeverCached));
+}
+
+void FillLimits(const PoolLimits& limits, v1::PoolLimits& out) {
+  out.set_max_allocation_size(limits.max_allocation_size.count());
+  out.set_max_allocation_capacity(limits.max_allocation_capacity.count());
+  out.set_max_free_allocation_count(limits.max_free_allocation_count);
+}
+
+void FillPool(const PoolStats& pool, const DeviceInfo& device, v1::PoolStatsRow& out) {
+  out.set_name(pool.name);
+  if (pool.memory_type.has_value()) {
+    out.set_memory_property_flags(device.memory_types[*pool.memory_type].property_flags);
+  }
+  out.set_reserved_bytes(pool.reserved.count());
+  out.set_leased_bytes(pool.leased.count());
+  out.set_idle_bytes(pool.idle.count());
+  out.set_being_freed_bytes(pool.being_freed.count());
+  out.set_peak_leased_bytes(pool.peak_leased.count());
+  out.set_peak_idle_bytes(pool.peak_idle.count());
+  out.set_largest_idle_block_bytes(pool.largest_idle_block.count());
+  out.set_rounding_bytes(pool.rounding.count());
+  out.set_leased_blocks(pool.leased_blocks);
+  out.set_idle_blocks(pool.idle_blocks);
+  out.set_requests(pool.requests);
+  out.set_hits(pool.hits);
+  out.set_misses(pool.total_misses());
+  FillReasons(pool, out);
+  FillLimits(pool.limits, *out.mutable_limits());
+}
+
+v1::SegmentInfo::State StateMessage(SegmentState state) {
+  switch (state) {
+    case SegmentState::kFilling:
+      return v1::SegmentInfo::STATE_FILLING;
+    case SegmentState::kSealed:
+      return v1::SegmentInfo::STATE_SEALED;
+    case SegmentState::kUnused:
+      return v1::SegmentInfo::STATE_UNUSED;
+  }
+  return v1::SegmentInfo::STATE_UNSPECIFIED;
+}
+
+}  // namespace
+
+v1::DeviceStats DeviceStatsMessage(const DeviceStats& stats) {
+  v1::DeviceStats message;
+  *message.mutable_device() = DeviceMessage(stats.device);
+  for (const HeapStats& heap : stats.heaps) FillHeap(heap, *message.add_heaps());
+  for (const PoolStats& pool : stats.pools) FillPool(pool, stats.device, *message.add_pools());
+  message.set_allocations(stats.allocations);
+  message.set_max_allocations(stats.max_allocations);
+  message.set_segments(stats.segments);
+  message.set_segment_bytes(stats.segment_bytes.count());
+  return message;
+}
+
+v1::SessionInfo SessionMessage(const Session& session, const HolderStats& holdings, Names names) {
+  v1::SessionInfo message;
+  message.set_session_id(session.id.value());
+  if (names == Names::kShown) {
+    message.set_name(session.identity.name);
+    message.set_pid(session.identity.pid);
+  }
+  message.set_uid(session.identity.uid);
+  message.set_gid(session.identity.gid);
+  message.set_observer(session.identity.observer);
+  *message.mutable_start_time() = TimestampMessage(session.start_time);
+  message.set_leased_blocks(holdings.leased_blocks);
+  message.set_leased_bytes(holdings.leased_bytes.count());
+  message.set_attached_segments(holdings.attached_segments);
+  return message;
+}
+
+v1::SegmentInfo SegmentMessage(const SegmentStats& segment, uint32_t device_index, Names names) {
+  v1::SegmentInfo message;
+  message.set_segment_id(segment.id.value());
+  if (names == Names::kShown) message.set_name(segment.name);
+  message.set_uid(segment.tenant.uid());
+  message.set_state(StateMessage(segment.state));
+  message.set_size(segment.size.count());
+  message.set_allocated_bytes(segment.allocated.count());
+  message.set_blocks(segment.blocks);
+  message.set_attached_sessions(segment.attached_sessions);
+  message.set_waiting_sessions(segment.waiting_sessions);
+  if (segment.checksum.has_value()) {
+    *message.mutable_checksum() = ChecksumMessage(*segment.checksum);
+  }
+  message.set_device_index(device_index);
+  return message;
+}
+
+google::protobuf::Timestamp TimestampMessage(absl::Time time) {
+  const timespec value = absl::ToTimespec(time);
+  google::protobuf::Timestamp message;
+  message.set_seconds(value.tv_sec);
+  message.set_nanos(static_cast<int32_t>(value.tv_nsec));
+  return message;
+}
+
+}  // namespace heapbroker

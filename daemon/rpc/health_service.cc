@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/health_service.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/text.h"
+
+namespace heapbroker {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+bool IsKnown(const std::string& service) {
+  return service.empty() || service == "heapbroker.v1.MemoryBroker" ||
+         service == "heapbroker.v1.PoolStats";
+}
+
+}  // namespace
+
+void HealthService::SetHealth(Health health) {
+  std::vector<Watcher> watchers;
+  {
+    MutexLock lock(mutex_);
+    if (health_ == health) return;
+    health_ = health;
+    for (const auto& [id, watcher] : watchers_) watchers.push_back(watcher);
+  }
+  for (const Watcher& watcher : watchers) watcher.Changed();
+}
+
+HealthCheckResponse HealthService::Now(bool known) const {
+  HealthCheckResponse response;
+  if (!known) {
+    response.set_status(HealthCheckResponse::SERVICE_UNKNOWN);
+    return response;
+  }
+  MutexLock lock(mutex_);
+  response.set_status(health_ == Health::kServing ? HealthCheckResponse::SERVING
+                                                  : HealthCheckResponse::NOT_SERVING);
+  return response;
+}
+
+void HealthService::Check(const Caller& /*caller*/, const HealthCheckRequest& request,
+                          UnaryReply<HealthCheckResponse> reply) {
+  if (IsKnown(request.service())) return reply.Finish(Now(/*known=*/true));
+  reply.Finish(
+      absl::NotFoundError(absl::StrCat("service: there is no \"", Printable(request.service()),
+                                       "\" here; known are \"\" for the daemon as a whole, "
+                                       "heapbroker.v1.MemoryBroker and heapbroker.v1.PoolStats")));
+}
+
+void HealthService::Watch(const Caller& /*caller*/, const HealthCheckRequest& request,
+                          StreamReply<HealthCheckResponse> reply) {
+  const bool known = IsKnown(request.service());
+  reply.SetSource([this, known] { return Now(known); });
+  if (known) {
+    uint64_t id = 0;
+    {
+      MutexLock lock(mutex_);
+      id = ++last_watcher_;
+      watchers_.emplace(id, reply);
+    }
+    reply.OnCancelled([this, id] {
+      MutexLock lock(mutex_);
+      watchers_.erase(id);
+    });
+  }
+  reply.Changed();
+}
+
+}  // namespace heapbroker

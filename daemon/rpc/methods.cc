@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/methods.h"
+
+namespace heapbroker {
+namespace {
+
+// `Request`, `Response`: the method's messages. `request_method` is the generated
+// RequestX, `handler` the service's method of that name.
+template <typename Request, typename Response, typename Stub, typename RequestMethod,
+          typename Service>
+UnaryMethod BindUnary(grpc::ServerCompletionQueue& queue, Stub& stub, RequestMethod request_method,
+                      Service& service,
+                      void (Service::*handler)(const Caller&, const Request&,
+                                               UnaryReply<Response>)) {
+  return UnaryMethodOf<Request, Response>(
+      [&queue, &stub, request_method](auto* context, auto* request, auto* writer, void* tag) {
+        (stub.*request_method)(context, request, writer, &queue, &queue, tag);
+      },
+      [&service, handler](const Caller& caller, const Request& request,
+                          UnaryReply<Response> reply) {
+        (service.*handler)(caller, request, std::move(reply));
+      });
+}
+
+}  // namespace
+
+RpcMethods::RpcMethods(MemoryBrokerService& memory, PoolStatsService& stats, HealthService& health)
+    : memory_(memory), stats_(stats), health_(health) {}
+
+void RpcMethods::Register(grpc::ServerBuilder& builder) {
+  builder.RegisterService(&memory_stub_);
+  builder.RegisterService(&stats_stub_);
+  builder.RegisterService(&health_stub_);
+}
+
+void RpcMethods::ExpectCalls(grpc::ServerCompletionQueue& queue, LiveCalls& live) {
+  BindMemory(queue);
+  BindStats(queue);
+  BindHealth(queue);
+  for (const UnaryMethod& method : unary_) UnaryCall::Expect(method, live);
+  for (const StreamMethod& method : streams_) StreamCall::Expect(method, live);
+}
+
+void RpcMethods::BindMemory(grpc::ServerCompletionQueue& queue) {
+  using Stub = decltype(memory_stub_);
+  using Service = MemoryBrokerService;
+  const auto bind = [&](auto request_method, auto handler) {
+    unary_.push_back(BindUnary(queue, memory_stub_, request_method, memory_, handler));
+  };
+  bind(&Stub::RequestAllocate, &Service::Allocate);
+  bind(&Stub::RequestRelease, &Service::Release);
+  bind(&Stub::RequestOpenSegment, &Service::OpenSegment);
+  bind(&Stub::RequestSealSegment, &Service::SealSegment);
+  bind(&Stub::RequestCloseSegment, &Service::CloseSegment);
+}
+
+void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue) {
+  using Stub = decltype(stats_stub_);
+  using Service = PoolStatsService;
+  const auto bind = [&](auto request_method, auto handler) {
+    unary_.push_back(BindUnary(queue, stats_stub_, request_method, stats_, handler));
+  };
+  bind(&Stub::RequestGetStats, &Service::GetStats);
+  bind(&Stub::RequestListSessions, &Service::ListSessions);
+  bind(&Stub::RequestListSegments, &Service::ListSegments);
+}
+
+void RpcMethods::BindHealth(grpc::ServerCompletionQueue& queue) {
+  using Stub = decltype(health_stub_);
+  using grpc::health::v1::HealthCheckRequest;
+  using grpc::health::v1::HealthCheckResponse;
+  unary_.push_back(
+      BindUnary(queue, health_stub_, &Stub::RequestCheck, health_, &HealthService::Check));
+  streams_.push_back(StreamMethodOf<HealthCheckRequest, HealthCheckResponse>(
+      [this, &queue](auto* context, auto* request, auto* writer, void* tag) {
+        health_stub_.RequestWatch(context, request, writer, &queue, &queue, tag);
+      },
+      [this](const Caller& caller, const HealthCheckRequest& request,
+             StreamReply<HealthCheckResponse> reply) {
+        health_.Watch(caller, request, std::move(reply));
+      }));
+}
+
+}  // namespace heapbroker

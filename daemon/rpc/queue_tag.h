@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a completion queue carries: one operation of one call.
+#ifndef DAEMON_RPC_QUEUE_TAG_H_
+#define DAEMON_RPC_QUEUE_TAG_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+namespace heapbroker {
+
+class Call;
+
+// A member of its call. While the queue has it, it keeps the call alive: that is
+// the reference that each operation holds. Not thread-safe: a tag is either with
+// its call or with the queue.
+class QueueTag {
+ public:
+  using Handler = void (Call::*)(bool ok);
+
+  explicit QueueTag(Handler handler) : handler_(handler) {}
+
+  // For handing to gRPC, which brings it back to Complete() exactly once.
+  void* Arm(std::shared_ptr<Call> call) {
+    call_ = std::move(call);
+    armed_.store(true, std::memory_order_release);
+    return this;
+  }
+
+  // gRPC will not bring it back after all.
+  void Disarm() { call_.reset(); }
+
+  // `this` may be gone when it returns.
+  void Complete(bool ok) {
+    (void)armed_.load(std::memory_order_acquire);
+    const std::shared_ptr<Call> call = std::exchange(call_, nullptr);
+    ((*call).*handler_)(ok);
+  }
+
+ private:
+  const Handler handler_;
+  std::shared_ptr<Call> call_;
+  std::atomic<bool> armed_{false};
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_RPC_QUEUE_TAG_H_

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/base/status_macros.h"
+#include "daemon/rpc/call.h"
+#include "daemon/rpc/methods.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+
+namespace heapbroker {
+namespace {
+
+// How long clients that read get to see how their calls ended.
+constexpr std::chrono::milliseconds kGoodbyeTime(200);
+// How long gRPC gets to notice that its connections are gone.
+constexpr std::chrono::milliseconds kGrpcShutdownTime(300);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
+                                                            const RpcServices& services,
+                                                            const RpcServerOptions& options) {
+  std::unique_ptr<RpcServer> self(new RpcServer());
+  self->methods_ = std::make_unique<RpcMethods>(services.memory, services.stats, services.health);
+  grpc::ServerBuilder builder;
+  self->methods_->Register(builder);
+  self->queue_ = builder.AddCompletionQueue();
+  self->external_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(static_cast<int>(kMaxRequestBytes));
+  builder.AddChannelArgument(
+      GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+      static_cast<int>(absl::ToInt64Milliseconds(options.handshake_timeout)));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls_per_connection);
+  self->server_ = builder.BuildAndStart();
+  if (self->server_ == nullptr) return absl::InternalError("gRPC could not start a server");
+
+  self->methods_->ExpectCalls(*self->queue_, self->live_);
+  for (int i = 0; i < options.threads; ++i) {
+    self->threads_.emplace_back([raw = self.get()] { raw->RunQueue(); });
+  }
+  // Last: gRPC loses a connection that comes before it has started.
+  HB_ASSIGN_OR_RETURN(
+      self->acceptor_,
+      ConnectionAcceptor::Start(std::move(listener), [raw = self.get()](UniqueFd connection) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+        parameters.fd = connection.Release();
+        raw->external_->HandleNewConnection(&parameters);
+      }));
+  return self;
+}
+
+RpcServer::RpcServer() = default;
+
+RpcServer::~RpcServer() { Shutdown(); }
+
+void RpcServer::RunQueue() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_->Next(&tag, &ok)) static_cast<QueueTag*>(tag)->Complete(ok);
+}
+
+// The order matters in each step: gRPC leaks a connection that is handed to it
+// after its shutdown, aborts the process when a closed queue is asked for a call,
+// waits for streams that nobody ends, and waits without limit for a peer that
+// has stopped reading.
+void RpcServer::Shutdown() {
+  if (server_ == nullptr) return;
+  if (acceptor_ != nullptr) acceptor_->Stop();
+  live_.Close();
+  for (const std::shared_ptr<Call>& call : live_.Arrived()) call->Abort(ShuttingDown());
+  live_.WaitUntilNoneArrived(kGoodbyeTime);
+  if (acceptor_ != nullptr) acceptor_->ShutDownConnections();
+  server_->Shutdown(std::chrono::system_clock::now() + kGrpcShutdownTime);
+  live_.WaitUntilEmpty();
+  queue_->Shutdown();
+  for (std::thread& thread : threads_) thread.join();
+  // Empties the queue where there never was a thread.
+  RunQueue();
+  threads_.clear();
+  server_.reset();
+  external_.reset();
+  queue_.reset();
+}
+
+size_t RpcServer::connections() const { return acceptor_->connections(); }
+
+}  // namespace heapbroker

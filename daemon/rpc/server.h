@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The gRPC edge of the daemon: broker.sock.
+#ifndef DAEMON_RPC_SERVER_H_
+#define DAEMON_RPC_SERVER_H_
+
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/posix/unique_fd.h"
+#include "daemon/rpc/connection_acceptor.h"
+#include "daemon/rpc/health_service.h"
+#include "daemon/rpc/live_calls.h"
+#include "daemon/rpc/memory_broker_service.h"
+#include "daemon/rpc/pool_stats_service.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+
+namespace heapbroker {
+
+class RpcMethods;
+
+// Largest request; what the session socket tells clients.
+inline constexpr size_t kMaxRequestBytes = 64 * 1024;
+
+struct RpcServerOptions {
+  // Threads in the completion queue. They do the sockets' input and output as
+  // well, so nothing that they run may wait.
+  int threads = 2;
+  // A connection that has not spoken HTTP/2 by then is closed.
+  absl::Duration handshake_timeout = absl::Seconds(10);
+  // Calls of one connection at a time; a client's further ones wait in it.
+  int max_calls_per_connection = 1024;
+};
+
+// What is served. All must outlive the server.
+struct RpcServices {
+  MemoryBrokerService& memory;
+  PoolStatsService& stats;
+  HealthService& health;
+};
+
+// Serves from Start() until Shutdown(). Every method is on the completion queue:
+// synchronous ones tie a thread to each waiting client, and the threads of the
+// callback API sleep 100 ms after an idle second.
+class RpcServer {
+ public:
+  // `listener` is a listening, non-blocking stream socket.
+  //   RESOURCE_EXHAUSTED, INTERNAL  what the kernel or gRPC said
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(UniqueFd listener,
+                                                          const RpcServices& services,
+                                                          const RpcServerOptions& options);
+
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+  // As Shutdown().
+  ~RpcServer();
+
+  // Ends all calls with UNAVAILABLE and all connections, and returns when no
+  // thread of the server is left: normally within some milliseconds, and within
+  // a second whatever its peers do. Services may still hold replies then; these
+  // lead nowhere, and what is granted to them is undone. Not for one of the
+  // queue's own threads; calling it twice is harmless, at once is not.
+  void Shutdown();
+
+  // Open connections. Thread-safe.
+  size_t connections() const;
+
+ private:
+  RpcServer();
+
+  void RunQueue();
+
+  LiveCalls live_;
+  std::unique_ptr<RpcMethods> methods_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> external_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace heapbroker
+#endif  // DAEMON_RPC_SERVER_H_

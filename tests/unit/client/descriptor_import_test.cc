@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/src/descriptor_import.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/posix/unique_fd.h"
+#include "gtest/gtest.h"
+#include "tests/support/process_facts.h"
+#include "tests/support/status_matchers.h"
+
+namespace heapbroker {
+namespace {
+
+size_t DescriptorCount() { return OpenDescriptorCount(getpid()).value(); }
+bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+// Two opens of one device node: equal to fstat, different open files.
+UniqueFd OpenDeviceNode() { return UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)); }
+
+class FixedAnswer final : public OpenFileComparer {
+ public:
+  explicit FixedAnswer(Answer answer) : answer_(answer) {}
+  Answer Compare(int, int) override { return answer_; }
+
+ private:
+  const Answer answer_;
+};
+
+const absl::Status kRefused = absl::InternalError("the driver refused");
+
+TEST(KcmpComparerTest, TellsOpenFilesApart) {
+  KcmpComparer kcmp;
+  const UniqueFd file = OpenDeviceNode();
+  const UniqueFd same = DuplicateFd(file.get()).value();
+  const UniqueFd other = OpenDeviceNode();
+  EXPECT_EQ(kcmp.Compare(file.get(), same.get()), OpenFileComparer::Answer::kSame);
+  EXPECT_EQ(kcmp.Compare(file.get(), other.get()), OpenFileComparer::Answer::kDifferent);
+  EXPECT_EQ(kcmp.Compare(file.get(), 1'000'000), OpenFileComparer::Answer::kNotOpen);
+}
+
+TEST(DescriptorImporterTest, GivesTheDriverACloseOnExecDuplicateAndKeepsTheOriginal) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  UniqueFd taken;
+  ASSERT_THAT(importer.Import(original.get(),
+                              [&](int duplicate) {
+                                EXPECT_NE(duplicate, original.get());
+                                EXPECT_EQ(fcntl(duplicate, F_GETFD), FD_CLOEXEC);
+                                taken.Reset(duplicate);
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+  EXPECT_TRUE(IsOpen(original.get()));
+  EXPECT_TRUE(IsOpen(taken.get()));
+  EXPECT_EQ(importer.failed(), 0u);
+}
+
+TEST(DescriptorImporterTest, ClosesTheDuplicateOfADriverThatFailsAndKeepsItOpen) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  const size_t before = DescriptorCount();
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(importer.Import(original.get(), [](int) { return kRefused; }), kRefused);
+  }
+  EXPECT_EQ(DescriptorCount(), before);
+  EXPECT_EQ(importer.failed(), 1000u);
+  EXPECT_EQ(importer.leaked(), 0u);
+}
+
+TEST(DescriptorImporterTest, AcceptsADriverThatFailsAndClosesIt) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  const size_t before = DescriptorCount();
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(importer.Import(original.get(),
+                              [](int duplicate) {
+                                close(duplicate);
+                                return kRefused;
+                              }),
+              kRefused);
+  }
+  EXPECT_EQ(DescriptorCount(), before);
+  EXPECT_TRUE(IsOpen(original.get()));
+  EXPECT_EQ(importer.leaked(), 0u);
+}
+
+TEST(DescriptorImporterTest, DoesNotCloseAForeignFileThatGotTheNumber) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  UniqueFd foreign;
+  EXPECT_EQ(importer.Import(original.get(),
+                            [&](int duplicate) {
+                              // Another thread opens a file just after the driver closed it.
+                              close(duplicate);
+                              foreign = OpenDeviceNode();
+                              EXPECT_EQ(foreign.get(), duplicate);
+                              return kRefused;
+                            }),
+            kRefused);
+  EXPECT_TRUE(IsOpen(foreign.get()));
+  EXPECT_EQ(importer.leaked(), 0u);
+}
+
+TEST(DescriptorImporterTest, LeaksAndCountsWhenTheKernelDoesNotSay) {
+  FixedAnswer unknown(OpenFileComparer::Answer::kUnknown);
+  DescriptorImporter importer(unknown);
+  const UniqueFd original = OpenDeviceNode();
+  UniqueFd leaked;
+  EXPECT_EQ(importer.Import(original.get(),
+                            [&](int duplicate) {
+                              leaked.Reset(duplicate);
+                              return kRefused;
+                            }),
+            kRefused);
+  EXPECT_TRUE(IsOpen(leaked.get()));
+  EXPECT_EQ(importer.leaked(), 1u);
+}
+
+TEST(DescriptorImporterTest, DoesNotCallTheDriverWithoutADuplicate) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  EXPECT_THAT(importer.Import(1'000'000,
+                              [](int) {
+                                ADD_FAILURE() << "called";
+                                return absl::OkStatus();
+                              }),
+              StatusIs(absl::StatusCode::kInvalidArgument, ""));
+  EXPECT_EQ(importer.failed(), 0u);
+}
+
+}  // namespace
+}  // namespace heapbroker

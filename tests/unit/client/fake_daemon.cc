@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/unit/client/fake_daemon.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "common/grpc/session_metadata.h"
+#include "common/grpc/status.h"
+#include "common/posix/posix_error.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+
+namespace heapbroker {
+namespace {
+
+SessionAnswer Welcome(const v1::Device& device) {
+  SessionAnswer answer;
+  v1::Welcome& welcome = *answer.reply.mutable_welcome();
+  welcome.set_token(kFakeToken);
+  welcome.set_session_id(7);
+  welcome.set_protocol_major(1);
+  *welcome.add_devices() = device;
+  welcome.mutable_limits()->set_max_blocks_per_call(4);
+  return answer;
+}
+
+SessionAnswer Fetched(uint64_t block_id, UniqueFd fd) {
+  SessionAnswer answer;
+  answer.reply.mutable_fetched()->set_block_id(block_id);
+  answer.fd = std::move(fd);
+  return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<BlockSource::Made> MemfdBlockSource::Make(uint64_t size) {
+  Made made{.fd = UniqueFd(memfd_create("block", MFD_CLOEXEC))};
+  if (!made.fd || ftruncate(made.fd.get(), static_cast<off_t>(size)) != 0) {
+    return PosixError(errno, "cannot make a memory file");
+  }
+  made.block.set_size(size);
+  made.block.set_allocation_size(size);
+  made.block.set_handle_type(v1::HANDLE_TYPE_OPAQUE_FD);
+  return made;
+}
+
+v1::Device MemfdBlockSource::Device() const {
+  v1::Device device;
+  device.set_name("no device");
+  device.set_device_uuid(std::string(16, 'd'));
+  device.set_driver_uuid(std::string(16, 'r'));
+  device.set_max_allocation_size(uint64_t{1} << 30);
+  device.add_heaps()->set_size(uint64_t{1} << 30);
+  device.add_memory_types()->set_exportable(true);
+  return device;
+}
+
+FakeDaemon::FakeDaemon(BlockSource& source) : source_(source) {
+  session_ = std::make_unique<FakeSessionSocket>(
+      dir_.File("session.sock"), [this](const v1::SessionRequest& request) {
+        if (request.has_hello()) return Welcome(source_.Device());
+        const uint64_t id = request.fetch().block_id();
+        MutexLock lock(mutex_);
+        const auto found = leased_.find(id);
+        if (found == leased_.end()) return Refuse(5, "no such block");
+        absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
+        if (!copy.ok()) return Refuse(13, copy.status().ToString());
+        return Fetched(id, *std::move(copy));
+      });
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("unix:" + dir_.File("broker.sock"), grpc::InsecureServerCredentials());
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  EXPECT_NE(server_, nullptr);
+}
+
+FakeDaemon::~FakeDaemon() { Stop(); }
+
+void FakeDaemon::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.NotifyAll();
+  session_.reset();
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+  unlink(dir_.File("broker.sock").c_str());
+}
+
+void FakeDaemon::FailCallsWith(const grpc::Status& status) {
+  MutexLock lock(mutex_);
+  failure_ = status;
+}
+
+v1::AllocateRequest FakeDaemon::last_allocate() const {
+  MutexLock lock(mutex_);
+  return last_allocate_;
+}
+
+std::vector<std::vector<uint64_t>> FakeDaemon::releases() const {
+  MutexLock lock(mutex_);
+  return releases_;
+}
+
+size_t FakeDaemon::leased_blocks() const {
+  MutexLock lock(mutex_);
+  return leased_.size();
+}
+
+void FakeDaemon::ForgetBlock(uint64_t id) {
+  MutexLock lock(mutex_);
+  leased_.erase(id);
+}
+
+int FakeDaemon::segment_users(const std::string& name) const {
+  MutexLock lock(mutex_);
+  const auto found = segments_.find(name);
+  return found == segments_.end() ? 0 : found->second.users;
+}
+
+int FakeDaemon::waiting_calls() const {
+  MutexLock lock(mutex_);
+  return waiting_calls_;
+}
+
+grpc::Status FakeDaemon::Check(const grpc::ServerContext& context) const {
+  const auto found = context.client_metadata().find(kSessionMetadataKey);
+  if (found == context.client_metadata().end() || found->second != kFakeToken) {
+    return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "unknown token");
+  }
+  MutexLock lock(mutex_);
+  return failure_;
+}
+
+absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size) {
+  absl::StatusOr<BlockSource::Made> made = source_.Make(size);
+  if (!made.ok()) return made.status();
+  MutexLock lock(mutex_);
+  made->block.set_block_id(++last_id_);
+  leased_[last_id_] = std::move(made->fd);
+  return made->block;
+}
+
+grpc::Status FakeDaemon::Allocate(grpc::ServerContext* context, const v1::AllocateRequest* request,
+                                  v1::AllocateResponse* response) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  for (const v1::BlockRequest& block : request->blocks()) {
+    absl::StatusOr<v1::Block> made = MakeBlock(block.size());
+    if (!made.ok()) return ToGrpcStatus(made.status());
+    *response->add_blocks() = *made;
+  }
+  MutexLock lock(mutex_);
+  last_allocate_ = *request;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeDaemon::Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
+                                 v1::ReleaseResponse*) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  MutexLock lock(mutex_);
+  const std::vector<uint64_t> ids(request->block_ids().begin(), request->block_ids().end());
+  releases_.push_back(ids);
+  for (const uint64_t id : ids) {
+    if (leased_.count(id) == 0) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such block");
+  }
+  for (const uint64_t id : ids) leased_.erase(id);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
+                                     const v1::OpenSegmentRequest* request,
+                                     v1::OpenSegmentResponse* response) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  bool created = false;
+  {
+    MutexLock lock(mutex_);
+    const auto [found, inserted] = segments_.try_emplace(request->name());
+    created = inserted;
+    if (created) found->second = Segment{.id = ++last_id_, .size = request->size()};
+  }
+  std::vector<v1::Block> blocks;
+  if (created) {
+    // Two blocks, so that the library has to join them.
+    for (const uint64_t size : {request->size() / 2, request->size() - request->size() / 2}) {
+      absl::StatusOr<v1::Block> made = MakeBlock(size);
+      if (!made.ok()) return ToGrpcStatus(made.status());
+      blocks.push_back(*made);
+    }
+  }
+  MutexLock lock(mutex_);
+  Segment& segment = segments_[request->name()];
+  if (created) segment.blocks = blocks;
+  ++waiting_calls_;
+  while (!created && !segment.checksum && !context->IsCancelled() && !stopping_) {
+    changed_.WaitFor(mutex_, std::chrono::milliseconds(5));
+  }
+  --waiting_calls_;
+  if (context->IsCancelled() || stopping_) return grpc::Status::CANCELLED;
+  ++segment.users;
+  response->set_segment_id(segment.id);
+  response->set_writer(created);
+  response->set_size(segment.size);
+  for (const v1::Block& block : segment.blocks) *response->add_blocks() = block;
+  if (segment.checksum) *response->mutable_checksum() = *segment.checksum;
+  return grpc::Status::OK;
+}
+
+FakeDaemon::Segment* FakeDaemon::FindSegment(uint64_t id) {
+  for (auto& [name, segment] : segments_) {
+    if (segment.id == id) return &segment;
+  }
+  return nullptr;
+}
+
+grpc::Status FakeDaemon::SealSegment(grpc::ServerContext* context,
+                                     const v1::SealSegmentRequest* request,
+                                     v1::SealSegmentResponse*) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  {
+    MutexLock lock(mutex_);
+    Segment* const segment = FindSegment(request->segment_id());
+    if (segment == nullptr) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such segment");
+    segment->checksum = request->checksum();
+  }
+  changed_.NotifyAll();
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeDaemon::CloseSegment(grpc::ServerContext* context,
+                                      const v1::CloseSegmentRequest* request,
+                                      v1::CloseSegmentResponse*) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  MutexLock lock(mutex_);
+  Segment* const segment = FindSegment(request->segment_id());
+  if (segment == nullptr) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such segment");
+  --segment->users;
+  return grpc::Status::OK;
+}
+
+}  // namespace heapbroker

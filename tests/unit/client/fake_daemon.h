@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A daemon inside the test: both sockets, as the protocol says, and answers that
+// the test chooses.
+#ifndef TESTS_UNIT_CLIENT_FAKE_DAEMON_H_
+#define TESTS_UNIT_CLIENT_FAKE_DAEMON_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/posix/unique_fd.h"
+#include "grpcpp/server.h"
+#include "heapbroker/v1/broker.grpc.pb.h"
+#include "heapbroker/v1/session.pb.h"
+#include "tests/support/temp_dir.h"
+#include "tests/unit/client/fake_session_socket.h"
+
+namespace heapbroker {
+
+// Where blocks come from. Thread-safe.
+class BlockSource {
+ public:
+  struct Made {
+    v1::Block block;  // Without its id.
+    UniqueFd fd;
+  };
+  virtual ~BlockSource() = default;
+  virtual absl::StatusOr<Made> Make(uint64_t size) = 0;
+  // What the daemon says that it has.
+  virtual v1::Device Device() const = 0;
+};
+
+// Plain memory files, on a device that does not exist.
+class MemfdBlockSource final : public BlockSource {
+ public:
+  absl::StatusOr<Made> Make(uint64_t size) override;
+  v1::Device Device() const override;
+};
+
+// Grants everything, keeps segments by name, and notes what it was asked.
+// Thread-safe.
+class FakeDaemon : private v1::MemoryBroker::Service {
+ public:
+  explicit FakeDaemon(BlockSource& source);
+  ~FakeDaemon() override;
+
+  std::string runtime_dir() const { return dir_.path(); }
+  FakeSessionSocket& session_socket() { return *session_; }
+
+  // Closes both sockets and removes them, as a daemon does that stops.
+  void Stop();
+
+  // Each gRPC call is answered with this instead.
+  void FailCallsWith(const grpc::Status& status);
+  // The last AllocateRequest.
+  v1::AllocateRequest last_allocate() const;
+  // Calls of Release, each with its blocks.
+  std::vector<std::vector<uint64_t>> releases() const;
+  size_t leased_blocks() const;
+  // As if its lease had ended in another way.
+  void ForgetBlock(uint64_t id);
+  // Sessions that hold the segment or wait for it.
+  int segment_users(const std::string& name) const;
+  // OpenSegment calls that wait now.
+  int waiting_calls() const;
+
+ private:
+  struct Segment {
+    uint64_t id = 0;
+    uint64_t size = 0;
+    std::vector<v1::Block> blocks;
+    int users = 0;
+    std::optional<v1::Checksum> checksum;
+  };
+
+  grpc::Status Allocate(grpc::ServerContext* context, const v1::AllocateRequest* request,
+                        v1::AllocateResponse* response) override;
+  grpc::Status Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
+                       v1::ReleaseResponse* response) override;
+  grpc::Status OpenSegment(grpc::ServerContext* context, const v1::OpenSegmentRequest* request,
+                           v1::OpenSegmentResponse* response) override;
+  grpc::Status SealSegment(grpc::ServerContext* context, const v1::SealSegmentRequest* request,
+                           v1::SealSegmentResponse* response) override;
+  grpc::Status CloseSegment(grpc::ServerContext* context, const v1::CloseSegmentRequest* request,
+                            v1::CloseSegmentResponse* response) override;
+
+  // The error that the call must end with, if any: no or a wrong token, or what
+  // the test wants.
+  grpc::Status Check(const grpc::ServerContext& context) const;
+  absl::StatusOr<v1::Block> MakeBlock(uint64_t size);
+  Segment* FindSegment(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  BlockSource& source_;
+  const TempDir dir_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waiting_calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, UniqueFd> leased_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Segment> segments_ ABSL_GUARDED_BY(mutex_);
+  v1::AllocateRequest last_allocate_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::vector<uint64_t>> releases_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<FakeSessionSocket> session_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace heapbroker
+#endif  // TESTS_UNIT_CLIENT_FAKE_DAEMON_H_

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/rpc/connection_acceptor.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/base/mutex.h"
+#include "common/posix/unix_socket.h"
+#include "gtest/gtest.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/wait_for.h"
+
+namespace heapbroker {
+namespace {
+
+#if defined(__clang__)
+constexpr bool kUndefinedBehaviorSanitizer = __has_feature(undefined_behavior_sanitizer);
+#else
+constexpr bool kUndefinedBehaviorSanitizer = false;
+#endif
+
+class ConnectionAcceptorTest : public testing::Test {
+ protected:
+  ConnectionAcceptorTest() {
+    absl::StatusOr<UniqueFd> listener = ListenUnix(path_, SocketKind::kStream, 0600);
+    EXPECT_TRUE(listener.ok()) << listener.status();
+    auto acceptor = ConnectionAcceptor::Start(*std::move(listener), [this](UniqueFd connection) {
+      MutexLock lock(mutex_);
+      accepted_.push_back(std::move(connection));
+    });
+    EXPECT_TRUE(acceptor.ok()) << acceptor.status();
+    acceptor_ = *std::move(acceptor);
+  }
+
+  UniqueFd Connect() {
+    absl::StatusOr<UniqueFd> socket = ConnectUnix(path_, SocketKind::kStream, absl::Seconds(5));
+    EXPECT_TRUE(socket.ok()) << socket.status();
+    return *std::move(socket);
+  }
+  bool WaitForConnections(size_t count) {
+    return WaitFor([this, count] { return acceptor_->connections() == count; });
+  }
+
+  TempDir directory_;
+  const std::string path_ = directory_.File("broker.sock");
+  Mutex mutex_;
+  std::vector<UniqueFd> accepted_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
+};
+
+TEST_F(ConnectionAcceptorTest, HandsOutNonBlockingSocketsThatCloseOnExec) {
+  const UniqueFd client = Connect();
+  ASSERT_TRUE(WaitForConnections(1));
+  ASSERT_TRUE(WaitFor([this] {
+    MutexLock lock(mutex_);
+    return accepted_.size() == 1;
+  }));
+  MutexLock lock(mutex_);
+  EXPECT_NE(fcntl(accepted_[0].get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_NE(fcntl(accepted_[0].get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST_F(ConnectionAcceptorTest, CountsAConnectionDownThoughItsHandlerKeepsTheSocket) {
+  for (int round = 0; round < 100; ++round) {
+    const UniqueFd one = Connect();
+    UniqueFd two = Connect();
+    ASSERT_TRUE(WaitForConnections(2));
+    two.Reset();
+    ASSERT_TRUE(WaitForConnections(1));
+  }
+  EXPECT_TRUE(WaitForConnections(0));
+}
+
+TEST_F(ConnectionAcceptorTest, CountsAConnectionDownThatTheHandlersSideEnded) {
+  const UniqueFd client = Connect();
+  ASSERT_TRUE(WaitForConnections(1));
+  ASSERT_TRUE(WaitFor([this] {
+    MutexLock lock(mutex_);
+    return accepted_.size() == 1;
+  }));
+  {
+    MutexLock lock(mutex_);
+    shutdown(accepted_[0].get(), SHUT_RDWR);
+  }
+  EXPECT_TRUE(WaitForConnections(0));
+}
+
+TEST_F(ConnectionAcceptorTest, WaitsQuietlyWhileDescriptorsAreShortAndThenAccepts) {
+  if (kUndefinedBehaviorSanitizer) {
+    GTEST_SKIP() << "the sanitizer's check of virtual calls needs a pipe, and takes them for "
+                    "wrong when there are no descriptors";
+  }
+  const UniqueFd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(client.valid());
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strncpy(address.sun_path, path_.c_str(), sizeof(address.sun_path) - 1);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  // The lowest free number is the first that is not allowed.
+  const int next = dup(client.get());
+  close(next);
+  const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+
+  timespec before{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+  EXPECT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  // Half a second in which nothing may happen.
+  EXPECT_EQ(WaitReadable(client, absl::Milliseconds(500)).code(),
+            absl::StatusCode::kDeadlineExceeded);
+  timespec after{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+  EXPECT_EQ(acceptor_->connections(), 0u);
+  EXPECT_LT(absl::TimeFromTimespec(after) - absl::TimeFromTimespec(before),
+            absl::Milliseconds(100));
+
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(WaitForConnections(1));
+}
+
+TEST_F(ConnectionAcceptorTest, EndsConnectionsOnBothSides) {
+  const UniqueFd client = Connect();
+  ASSERT_TRUE(WaitForConnections(1));
+  acceptor_->Stop();
+  acceptor_->ShutDownConnections();
+  ASSERT_TRUE(WaitReadable(client, absl::Seconds(5)).ok());
+  char byte = 0;
+  EXPECT_EQ(recv(client.get(), &byte, 1, 0), 0);
+}
+
+TEST_F(ConnectionAcceptorTest, AcceptsNobodyAfterItWasStopped) {
+  acceptor_->Stop();
+  acceptor_->Stop();
+  EXPECT_EQ(ConnectUnix(path_, SocketKind::kStream, absl::Seconds(5)).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace heapbroker

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/rpc/server_fixture.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/grpc/session_metadata.h"
+#include "common/posix/unix_socket.h"
+
+namespace heapbroker {
+namespace {
+
+LedgerOptions SmallLedger() {
+  LedgerOptions options;
+  options.admission.heap_budgets = {MiB(64)};
+  options.admission.max_allocations = 1024;
+  return options;
+}
+
+PoolStatsOptions StatsOptions(uid_t daemon_uid) {
+  PoolStatsOptions options;
+  options.version = "1.2.3";
+  options.start_time = absl::FromUnixSeconds(1'700'000'000);
+  options.daemon_uid = daemon_uid;
+  return options;
+}
+
+}  // namespace
+
+ServerFixture::ServerFixture()
+    : broker_(SmallLedger(), device_, executor_, pending_),
+      stats_service_(sessions_, broker_, StatsOptions(kDaemonUid)) {
+  absl::StatusOr<UniqueFd> listener =
+      ListenUnix(directory_.File("broker.sock"), SocketKind::kStream, 0600);
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(
+      *std::move(listener), {memory_service_, stats_service_, health_service_}, RpcServerOptions());
+  EXPECT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  channel_ = NewChannel();
+  memory_ = v1::MemoryBroker::NewStub(channel_);
+  stats_ = v1::PoolStats::NewStub(channel_);
+  health_ = grpc::health::v1::Health::NewStub(channel_);
+}
+
+ServerFixture::~ServerFixture() {
+  if (server_ != nullptr) server_->Shutdown();
+  executor_.Stop();
+}
+
+TestSession ServerFixture::Open(SessionIdentity identity) {
+  SessionToken token{};
+  token[0] = ++last_token_;
+  token[15] = 0xFF;  // Not text: the metadata must carry bytes.
+  const uint32_t uid = identity.uid;
+  TestSession opened;
+  opened.session = sessions_.Open(std::move(identity), token);
+  opened.token.assign(token.begin(), token.end());
+  EXPECT_TRUE(broker_.AddSession(opened.session.id, TenantId(uid)).ok());
+  return opened;
+}
+
+TestSession ServerFixture::OpenClient(uint32_t uid) {
+  return Open({.uid = uid, .gid = uid + 1, .pid = 4711, .name = "a client"});
+}
+
+TestSession ServerFixture::OpenObserver(uint32_t uid) {
+  return Open({.uid = uid, .gid = uid + 1, .pid = 4712, .name = "a tool", .observer = true});
+}
+
+void ServerFixture::End(const TestSession& session) {
+  sessions_.End(session.session.id);
+  broker_.EndSession(session.session.id);
+}
+
+std::string ServerFixture::address() const {
+  return absl::StrCat("unix:", directory_.File("broker.sock"));
+}
+
+std::shared_ptr<grpc::Channel> ServerFixture::NewChannel() const {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
+}
+
+v1::Block ServerFixture::AllocateOne(const TestSession& session, uint64_t size) {
+  v1::AllocateRequest request;
+  request.add_blocks()->set_size(size);
+  v1::AllocateResponse response;
+  CallContext context(session);
+  const grpc::Status status = memory_->Allocate(context.get(), request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.blocks_size() == 1 ? response.blocks(0) : v1::Block();
+}
+
+v1::OpenSegmentRequest ServerFixture::CreateRequest(const std::string& name, uint64_t size) {
+  v1::OpenSegmentRequest request;
+  request.set_name(name);
+  request.set_mode(v1::OpenSegmentRequest::MODE_CREATE_OR_ATTACH);
+  request.set_size(size);
+  return request;
+}
+
+bool ServerFixture::NothingHeld(const TestSession& session) const {
+  const HolderStats holdings = broker_.Holdings(session.session.id);
+  return holdings.leased_blocks == 0 && holdings.attached_segments == 0 && pending_.size() == 0;
+}
+
+CallContext::CallContext() { WithDeadline(absl::Seconds(30)); }
+
+CallContext::CallContext(const TestSession& session) : CallContext() { WithToken(session.token); }
+
+CallContext& CallContext::WithToken(const std::string& token) {
+  context_.AddMetadata(kSessionMetadataKey, token);
+  return *this;
+}
+
+CallContext& CallContext::WithDeadline(absl::Duration from_now) {
+  context_.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(from_now));
+  return *this;
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The end of a server, whatever its clients are doing.
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/posix/unix_socket.h"
+#include "daemon/rpc/server.h"
+#include "tests/support/wait_for.h"
+#include "tests/unit/rpc/raw_http2_client.h"
+#include "tests/unit/rpc/server_fixture.h"
+
+namespace heapbroker {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+
+class ServerShutdownTest : public ServerFixture {
+ protected:
+  absl::Duration TimedShutdown() {
+    const absl::Time begin = absl::Now();
+    server_->Shutdown();
+    return absl::Now() - begin;
+  }
+
+  const std::string path_ = directory_.File("broker.sock");
+};
+
+TEST_F(ServerShutdownTest, EndsAtOnceWhenNobodyIsThere) {
+  EXPECT_LT(TimedShutdown(), absl::Seconds(1));
+}
+
+TEST_F(ServerShutdownTest, CanBeAskedForTwice) {
+  AllocateOne(OpenClient(), 1);
+  server_->Shutdown();
+  server_->Shutdown();
+}
+
+TEST_F(ServerShutdownTest, IsSeenByClientsAsUnavailable) {
+  const TestSession session = OpenClient();
+  AllocateOne(session, 1);
+  server_->Shutdown();
+  v1::GetStatsResponse response;
+  CallContext context;
+  EXPECT_EQ(stats_->GetStats(context.get(), {}, &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+}
+
+// 50 open streams, 20 waiting calls, a connection that says nothing, one whose
+// client was stopped with its socket full, one that allows no byte of an answer,
+// and clients that call on and on.
+TEST_F(ServerShutdownTest, EndsUnderLoadAndTellsEveryCallThatItIsUnavailable) {
+  const TestSession writer = OpenClient();
+  const TestSession reader = OpenClient();
+  v1::OpenSegmentResponse opened;
+  CallContext open_context(writer);
+  ASSERT_TRUE(memory_->OpenSegment(open_context.get(), CreateRequest("weights"), &opened).ok());
+
+  std::vector<std::thread> waiting;
+  std::atomic<int> told_unavailable{0};
+  for (int i = 0; i < 20; ++i) {
+    waiting.emplace_back([&] {
+      v1::OpenSegmentResponse response;
+      CallContext context(reader);
+      const grpc::Status status =
+          memory_->OpenSegment(context.get(), CreateRequest("weights"), &response);
+      if (status.error_code() == grpc::StatusCode::UNAVAILABLE) told_unavailable.fetch_add(1);
+    });
+  }
+  std::vector<std::unique_ptr<CallContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<HealthCheckResponse>>> streams;
+  for (int i = 0; i < 50; ++i) {
+    contexts.push_back(std::make_unique<CallContext>());
+    streams.push_back(health_->Watch(contexts.back()->get(), {}));
+    HealthCheckResponse response;
+    ASSERT_TRUE(streams.back()->Read(&response));
+  }
+  RawHttp2Client silent(path_);
+  RawHttp2Client stopped(path_);
+  RawHttp2Client windowless(path_);
+  ASSERT_TRUE(silent.connected() && stopped.connected() && windowless.connected());
+  ASSERT_TRUE(windowless.StartCall("/grpc.health.v1.Health/Watch"));
+  ASSERT_TRUE(stopped.StartCall("/grpc.health.v1.Health/Watch"));
+  ASSERT_TRUE(stopped.FillTheServersSocket());
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 2; ++i) {
+    callers.emplace_back([&] {
+      const auto stub = v1::MemoryBroker::NewStub(NewChannel());
+      while (!stop.load()) {
+        v1::AllocateRequest request;
+        request.add_blocks()->set_size(1000);
+        v1::AllocateResponse response;
+        CallContext context(writer);
+        (void)stub->Allocate(context.get(), request, &response);
+      }
+    });
+  }
+  ASSERT_TRUE(WaitFor([this] {
+    const std::vector<SegmentStats> segments = broker_.ListSegments();
+    return segments.size() == 1 && segments[0].waiting_sessions == 20;
+  }));
+
+  EXPECT_LT(TimedShutdown(), absl::Seconds(2));
+
+  for (std::thread& thread : waiting) thread.join();
+  EXPECT_EQ(told_unavailable.load(), 20);
+  for (auto& stream : streams) {
+    HealthCheckResponse response;
+    while (stream->Read(&response)) {
+    }
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  stop.store(true);
+  for (std::thread& thread : callers) thread.join();
+  EXPECT_TRUE(WaitFor([this] { return pending_.size() == 0; }));
+  EXPECT_EQ(broker_.ListSegments()[0].waiting_sessions, 0u);
+}
+
+TEST_F(ServerShutdownTest, DoesNotWaitForADriverThatHangsAndUndoesWhatItGrantsLater) {
+  const TestSession session = OpenClient();
+  executor_.HoldAllocations();
+  std::thread waiting([&] {
+    v1::AllocateRequest request;
+    request.add_blocks()->set_size(1000);
+    v1::AllocateResponse response;
+    CallContext context(session);
+    EXPECT_EQ(memory_->Allocate(context.get(), request, &response).error_code(),
+              grpc::StatusCode::UNAVAILABLE);
+  });
+  ASSERT_TRUE(WaitFor([this] { return executor_.waiting_allocations() == 1; }));
+  EXPECT_LT(TimedShutdown(), absl::Seconds(2));
+  waiting.join();
+  server_.reset();
+  executor_.Resume();
+  EXPECT_TRUE(WaitFor([&] { return NothingHeld(session); }));
+  EXPECT_TRUE(WaitFor([this] { return broker_.Stats().pools[0].leased == Bytes(); }));
+}
+
+TEST_F(ServerShutdownTest, IsClosedToConnectionsThatComeLater) {
+  server_->Shutdown();
+  EXPECT_EQ(ConnectUnix(path_, SocketKind::kStream, absl::Seconds(5)).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ServerShutdownTest, EndsInTheMiddleOfConnectionsThatComeAndGo) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      while (!stop.load()) {
+        const auto stub = grpc::health::v1::Health::NewStub(NewChannel());
+        HealthCheckResponse response;
+        CallContext context;
+        (void)stub->Check(context.get(), {}, &response);
+      }
+    });
+  }
+  EXPECT_TRUE(WaitFor([this] { return server_->connections() > 0; }));
+  EXPECT_LT(TimedShutdown(), absl::Seconds(2));
+  stop.store(true);
+  for (std::thread& thread : callers) thread.join();
+}
+
+}  // namespace
+}  // namespace heapbroker
