@@ -14,6 +14,7 @@
 #include "common/base/status_macros.h"
 #include "daemon/app/heap_budgets.h"
 #include "daemon/app/version.h"
+#include "daemon/rpc/grpc_log.h"
 
 namespace heapbroker {
 namespace {
@@ -100,6 +101,7 @@ absl::StatusOr<LedgerOptions> Daemon::ChooseLedgerOptions(const DaemonOptions& o
 }
 
 absl::Status Daemon::Serve() {
+  DropGrpcLog();
   const mode_t mode = IsSystemService() ? kSystemSocketMode : kUserSocketMode;
   HB_ASSIGN_OR_RETURN(UniqueFd session_listener,
                       runtime_dir_.Listen("session.sock", SocketKind::kSeqPacket, mode));

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's version, as CMakeLists.txt has it.
+// The daemon's version.
 #ifndef DAEMON_APP_VERSION_H_
 #define DAEMON_APP_VERSION_H_
 
 namespace heapbroker {
 
-inline constexpr char kVersion[] = HEAPBROKER_VERSION;
+extern const char kVersion[];  // As CMakeLists.txt has it: "0.1.0".
 
 }  // namespace heapbroker
 #endif  // DAEMON_APP_VERSION_H_

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a process finds in the memory that it gets.
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "tests/integration/daemon_fixture.h"
+
+namespace heapbroker {
+namespace {
+
+class ContentsTest : public DaemonFixture {};
+
+TEST_F(ContentsTest, AnotherProcessOfTheTenantReadsWhatTheLastOneLeft) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const auto writer = StartClient("writer");
+  const auto reader = StartClient("reader");
+  ASSERT_TRUE(writer != nullptr && reader != nullptr);
+
+  ASSERT_OK_AND_ASSIGN(const std::string written, writer->Ask("allocate a 1000000"));
+  ASSERT_THAT(writer->Ask("fill a 0 1000000 7"), IsOk());
+  ASSERT_THAT(writer->Ask("give-back a"), IsOk());
+
+  ASSERT_OK_AND_ASSIGN(const std::string read, reader->Ask("allocate b 1000000"));
+  EXPECT_EQ(FieldOf(read, "blocks"), FieldOf(written, "blocks"));
+  EXPECT_THAT(reader->Ask("check b 0 1000000 7"), IsOk());
+  // The check is one that can fail.
+  EXPECT_THAT(reader->Ask("check b 0 1000000 8"), StatusIs(absl::StatusCode::kDataLoss, "byte "));
+}
+
+TEST_F(ContentsTest, AReusedBlockReadsZerosForWhoeverAsksForThem) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const auto writer = StartClient("writer");
+  const auto reader = StartClient("reader");
+  ASSERT_TRUE(writer != nullptr && reader != nullptr);
+
+  ASSERT_OK_AND_ASSIGN(const std::string written, writer->Ask("allocate a 1000000"));
+  ASSERT_THAT(writer->Ask("fill a 0 1000000 7"), IsOk());
+  EXPECT_THAT(writer->Ask("zeros a"), StatusIs(absl::StatusCode::kDataLoss, "byte "));
+  ASSERT_THAT(writer->Ask("give-back a"), IsOk());
+
+  ASSERT_OK_AND_ASSIGN(const std::string read, reader->Ask("allocate b 1000000 zeroed"));
+  EXPECT_EQ(FieldOf(read, "blocks"), FieldOf(written, "blocks"));
+  EXPECT_THAT(reader->Ask("zeros b"), IsOk());
+}
+
+TEST_F(ContentsTest, FreshMemoryIsZeroAfterAnotherSessionFilledItAndDied) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon({"--clear=always"}));
+  const auto writer = StartClient("writer");
+  const auto reader = StartClient("reader");
+  ASSERT_TRUE(writer != nullptr && reader != nullptr);
+
+  ASSERT_OK_AND_ASSIGN(const std::string written, writer->Ask("allocate a 16777216"));
+  ASSERT_THAT(writer->Ask("fill a 0 16777216 165"), IsOk());
+  ASSERT_THAT(writer->process().Signal(SIGKILL), IsOk());
+  ASSERT_TRUE(WaitFor([&] { return Held().allocations == 0; }));
+
+  ASSERT_OK_AND_ASSIGN(const std::string read, reader->Ask("allocate b 16777216"));
+  EXPECT_NE(FieldOf(read, "blocks"), FieldOf(written, "blocks"));
+  EXPECT_THAT(reader->Ask("zeros b"), IsOk());
+}
+
+TEST_F(ContentsTest, TheDeviceOfOneProcessReadsWhatTheHostOfAnotherWrote) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const auto writer = StartClient("writer");
+  const auto copier = StartClient("copier");
+  ASSERT_TRUE(writer != nullptr && copier != nullptr);
+  ASSERT_THAT(writer->Ask("open s shared 500000"), IsOk());
+  ASSERT_THAT(writer->Ask("fill s 0 500000 3"), IsOk());
+  ASSERT_THAT(writer->Ask("seal s"), IsOk());
+
+  ASSERT_THAT(copier->Ask("attach s shared"), IsOk());
+  ASSERT_THAT(copier->Ask("allocate target 500000 zeroed"), IsOk());
+  ASSERT_THAT(copier->Ask("copy s target"), IsOk());
+  EXPECT_THAT(copier->Ask("check target 0 500000 3"), IsOk());
+}
+
+}  // namespace
+}  // namespace heapbroker

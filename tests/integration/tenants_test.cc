@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Memory never passes from one user to another. Two users need root.
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/integration/daemon_fixture.h"
+
+namespace heapbroker {
+namespace {
+
+constexpr uid_t kFirst = 1001;
+constexpr uid_t kSecond = 1002;
+constexpr uint64_t kSize = 32 << 20;
+
+class TenantsTest : public DaemonFixture {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can run clients as two other users";
+  }
+
+  // One user's client that has a block full of bytes that are not zero.
+  std::unique_ptr<ClientProcess> StartDirtyingClient() {
+    auto client = StartClient("first", kFirst);
+    if (client == nullptr) return nullptr;
+    const auto allocated = client->Ask(absl::StrCat("allocate a ", kSize));
+    EXPECT_THAT(allocated, IsOk());
+    first_block_ = FieldOf(allocated.value_or(""), "blocks");
+    EXPECT_THAT(client->Ask(absl::StrCat("fill a 0 ", kSize, " 165")), IsOk());
+    return client;
+  }
+
+  void ExpectAnotherZeroedBlock(ClientProcess& client) {
+    ASSERT_OK_AND_ASSIGN(const std::string got, client.Ask(absl::StrCat("allocate a ", kSize)));
+    EXPECT_NE(FieldOf(got, "blocks"), first_block_);
+    EXPECT_GE(NumberOf(got, "allocated"), kSize);
+    EXPECT_THAT(client.Ask("zeros a"), IsOk());
+  }
+
+  std::string first_block_;
+};
+
+TEST_F(TenantsTest, AReleasedBlockStaysWithItsTenant) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon({"--software-tenants=any", "--clear=always"}));
+  const auto first = StartDirtyingClient();
+  const auto second = StartClient("second", kSecond);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  ASSERT_THAT(first->Ask("give-back a"), IsOk());
+
+  ExpectAnotherZeroedBlock(*second);
+  // And the first one's block still waits for the first one.
+  ASSERT_OK_AND_ASSIGN(const std::string again, first->Ask(absl::StrCat("allocate b ", kSize)));
+  EXPECT_EQ(FieldOf(again, "blocks"), first_block_);
+}
+
+TEST_F(TenantsTest, NothingOfAKilledClientReachesAnotherTenant) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon({"--software-tenants=any", "--clear=always"}));
+  const auto first = StartDirtyingClient();
+  const auto second = StartClient("second", kSecond);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  ASSERT_THAT(first->process().Signal(SIGKILL), IsOk());
+  ASSERT_TRUE(WaitFor([&] { return Held().allocations == 0; }));
+
+  ExpectAnotherZeroedBlock(*second);
+}
+
+TEST_F(TenantsTest, SegmentsOfOneTenantDoNotExistForAnother) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon({"--software-tenants=any"}));
+  const auto first = StartClient("first", kFirst);
+  const auto second = StartClient("second", kSecond);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  ASSERT_OK_AND_ASSIGN(const std::string opened, first->Ask("open s weights 100000"));
+  ASSERT_THAT(first->Ask("fill s 0 100000 1"), IsOk());
+  ASSERT_THAT(first->Ask("seal s"), IsOk());
+
+  EXPECT_THAT(second->Ask("attach s weights"), StatusIs(absl::StatusCode::kNotFound, "weights"));
+  ASSERT_OK_AND_ASSIGN(const std::string own, second->Ask("open s weights 200000"));
+  EXPECT_EQ(NumberOf(own, "writer"), 1u);
+  EXPECT_NE(FieldOf(own, "blocks"), FieldOf(opened, "blocks"));
+}
+
+TEST_F(TenantsTest, ASoftwareDeviceServesOneTenantUnlessToldOtherwise) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const v1::GetStatsResponse stats = Stats();
+  ASSERT_GT(stats.devices_size(), 0);
+  if (!stats.devices(0).device().software()) GTEST_SKIP() << "the daemon found hardware";
+  const auto first = StartClient("first", kFirst);
+  ASSERT_TRUE(first != nullptr);
+  ASSERT_OK_AND_ASSIGN(const auto second,
+                       ClientProcess::Start({.runtime_dir = runtime_dir(), .uid = kSecond}));
+
+  constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+  const auto refused = second->Ask("connect second");
+  EXPECT_THAT(refused, StatusIs(kDenied, "software device"));
+  EXPECT_THAT(refused, StatusIs(kDenied, "it serves uid 1001"));
+  EXPECT_THAT(refused, StatusIs(kDenied, "--software-tenants=any"));
+  EXPECT_THAT(first->Ask("allocate a 65536"), IsOk());
+}
+
+}  // namespace
+}  // namespace heapbroker
