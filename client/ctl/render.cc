@@ -101,7 +101,7 @@ std::string RenderSegments(const v1::ListSegmentsResponse& segments) {
     table.AddRow({Number(segment.segment_id()), NameOrDash(segment.name()), Number(segment.uid()),
                   Number(segment.device_index()), StateName(segment.state()), Size(segment.size()),
                   Size(segment.allocated_bytes()), Number(segment.blocks()),
-                  Number(segment.attached_sessions()), Number(segment.waiting_sessions()),
+                  Number(segment.attached_sessions()), Number(segment.waiting_calls()),
                   ChecksumText(segment)});
     bytes += segment.allocated_bytes();
   }

@@ -4,6 +4,7 @@
 #include "heapbroker/client.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/transport/connection.h"
@@ -12,6 +13,28 @@
 #include "common/base/status_macros.h"
 
 namespace heapbroker {
+namespace {
+
+absl::StatusOr<std::vector<ImportFacts>> FactsFrom(const v1::AllocateResponse& response,
+                                                   size_t requests, size_t device_count) {
+  if (static_cast<size_t>(response.blocks_size()) != requests) {
+    return absl::InternalError(absl::StrCat("the daemon granted ", response.blocks_size(),
+                                            " blocks for ", requests, " requests"));
+  }
+  return FromMessage(response.blocks(), device_count);
+}
+
+// What a reply grants that makes no sense: nobody else knows of it. Each block by
+// itself, because ids may be wrong as well and one wrong id refuses its whole call.
+void GiveBack(Connection& connection, const v1::AllocateResponse& response) {
+  for (const v1::Block& block : response.blocks()) {
+    const absl::Status status = connection.Release({block.block_id()});
+    // The others would only take as long.
+    if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) return;
+  }
+}
+
+}  // namespace
 
 // The call's context can be cancelled from any thread while the call lasts.
 struct Cancellation::State {
@@ -50,14 +73,15 @@ absl::StatusOr<std::vector<Lease>> Client::AllocateAll(
   v1::AllocateRequest message;
   for (const AllocationRequest& request : requests) *message.add_blocks() = ToMessage(request);
   HB_ASSIGN_OR_RETURN(const v1::AllocateResponse response, connection_->Allocate(message));
-  if (static_cast<size_t>(response.blocks_size()) != requests.size()) {
-    return absl::InternalError(absl::StrCat("the daemon granted ", response.blocks_size(),
-                                            " blocks for ", requests.size(), " requests"));
+  const absl::StatusOr<std::vector<ImportFacts>> blocks =
+      FactsFrom(response, requests.size(), connection_->devices().size());
+  if (!blocks.ok()) {
+    GiveBack(*connection_, response);
+    return blocks.status();
   }
   std::vector<Lease> leases;
-  leases.reserve(requests.size());
-  for (const v1::Block& block : response.blocks()) {
-    HB_ASSIGN_OR_RETURN(const ImportFacts facts, FromMessage(block, connection_->devices().size()));
+  leases.reserve(blocks->size());
+  for (const ImportFacts& facts : *blocks) {
     leases.emplace_back(connection_, std::make_shared<MemoryBlock>(connection_, facts));
   }
   return leases;
@@ -82,8 +106,14 @@ absl::StatusOr<Segment> Client::OpenSegment(const SegmentOptions& options) {
                                  .writer = response.writer(),
                                  .size = Bytes(response.size())};
   if (response.has_checksum()) attachment.checksum = FromMessage(response.checksum());
-  for (const v1::Block& block : response.blocks()) {
-    HB_ASSIGN_OR_RETURN(const ImportFacts facts, FromMessage(block, connection_->devices().size()));
+  const absl::StatusOr<std::vector<ImportFacts>> blocks =
+      FromMessage(response.blocks(), connection_->devices().size());
+  if (!blocks.ok()) {
+    // Others would wait for a writer that does not know that it is one.
+    connection_->CloseSegment(response.segment_id()).IgnoreError();
+    return blocks.status();
+  }
+  for (const ImportFacts& facts : *blocks) {
     attachment.blocks.push_back(std::make_shared<MemoryBlock>(connection_, facts));
   }
   return Segment(connection_, std::move(attachment));

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "client/transport/descriptor_turn.h"
 #include "common/base/status_macros.h"
 #include "common/posix/unique_fd.h"
 
@@ -25,6 +26,7 @@ OpenFileComparer::Answer KcmpComparer::Compare(int known, int questionable) {
 
 absl::Status DescriptorImporter::Import(int original,
                                         absl::FunctionRef<absl::Status(int duplicate)> driver) {
+  TurnHolder turn(DescriptorTurn());
   HB_ASSIGN_OR_RETURN(UniqueFd owned, DuplicateFd(original));
   const int duplicate = owned.Release();
   const absl::Status status = driver(duplicate);

@@ -38,16 +38,17 @@ class KcmpComparer final : public OpenFileComparer {
 // case its number may already belong to another thread's file. So the driver
 // gets a duplicate and the original stays ours: after a failure the duplicate is
 // closed only if it still is the original's open file. In doubt it leaks, and is
-// counted.
+// counted. Another descriptor of that file must not get the number meanwhile, so
+// the imports of the whole process take turns: see DescriptorTurn.
 //
-// One Import at a time; the counters may be read meanwhile.
+// Thread-safe.
 class DescriptorImporter {
  public:
-  // `comparer` is borrowed.
+  // `comparer` is borrowed, and asked by one thread at a time.
   explicit DescriptorImporter(OpenFileComparer& comparer) : comparer_(comparer) {}
 
-  // Calls `driver` with a duplicate of `original`, which is borrowed. Returns
-  // what it returned, or
+  // Calls `driver` with a duplicate of `original`, which is borrowed; `driver`
+  // must neither import nor fetch. Returns what it returned, or
   //   RESOURCE_EXHAUSTED  no descriptor for the duplicate; `driver` was not called
   absl::Status Import(int original, absl::FunctionRef<absl::Status(int duplicate)> driver);
 

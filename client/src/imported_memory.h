@@ -13,7 +13,7 @@
 #include "client/src/descriptor_import.h"
 #include "client/src/import_slots.h"
 #include "client/src/importing_device.h"
-#include "client/src/turn.h"
+#include "client/transport/turn.h"
 #include "common/base/mutex.h"
 #include "heapbroker/vulkan_importer.h"
 
@@ -45,7 +45,7 @@ struct VulkanImporter::State {
   const ImportingDevice device;
   ImportSlots slots;
   ImportCache cache;
-  Turn importing;   // Guards nothing but the order; see DescriptorImporter.
+  Turn importing;   // From looking into the cache to adding to it.
   Turn submitting;  // Our own uses of the queue.
   KcmpComparer comparer;
   DescriptorImporter descriptors;

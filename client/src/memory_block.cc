@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/src/turn.h"
 #include "client/transport/connection.h"
+#include "client/transport/turn.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/posix/unique_fd.h"

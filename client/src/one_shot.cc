@@ -49,8 +49,11 @@ class OneShot {
                               .commandBufferCount = 1,
                               .pCommandBuffers = &commands_};
     HB_RETURN_IF_ERROR(VulkanStatus(vkQueueSubmit(queue, 1, &submit, fence_), "vkQueueSubmit"));
-    return VulkanStatus(vkWaitForFences(device_, 1, &fence_, VK_TRUE, UINT64_MAX),
-                        "vkWaitForFences");
+    const VkResult waited = vkWaitForFences(device_, 1, &fence_, VK_TRUE, UINT64_MAX);
+    // The commands may still be running, and neither they nor what they use may be
+    // destroyed then. Of a lost device nothing runs on.
+    if (waited != VK_SUCCESS) vkQueueWaitIdle(queue);
+    return VulkanStatus(waited, "vkWaitForFences");
   }
 
   VkCommandBuffer commands() const { return commands_; }

@@ -108,8 +108,9 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   HB_RETURN_IF_ERROR(CheckWelcome(welcome));
 
   std::shared_ptr<Connection> connection(new Connection());
-  HB_ASSIGN_OR_RETURN(connection->devices_, DevicesFrom(welcome));
+  // First: without it every way out of here would look like a forked child's.
   connection->pid_ = getpid();
+  HB_ASSIGN_OR_RETURN(connection->devices_, DevicesFrom(welcome));
   connection->number_ = NextNumber();
   connection->token_ = welcome.token();
   connection->session_id_ = welcome.session_id();

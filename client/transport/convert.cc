@@ -125,4 +125,15 @@ absl::StatusOr<ImportFacts> FromMessage(const v1::Block& message, size_t device_
                      .device_index = message.device_index()};
 }
 
+absl::StatusOr<std::vector<ImportFacts>> FromMessage(
+    const google::protobuf::RepeatedPtrField<v1::Block>& messages, size_t device_count) {
+  std::vector<ImportFacts> all;
+  all.reserve(static_cast<size_t>(messages.size()));
+  for (const v1::Block& message : messages) {
+    HB_ASSIGN_OR_RETURN(const ImportFacts facts, FromMessage(message, device_count));
+    all.push_back(facts);
+  }
+  return all;
+}
+
 }  // namespace heapbroker

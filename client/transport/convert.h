@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "google/protobuf/repeated_field.h"
 #include "heapbroker/client.h"
 #include "heapbroker/types.h"
 #include "heapbroker/v1/broker.pb.h"
@@ -28,6 +29,9 @@ Checksum FromMessage(const v1::Checksum& message);
 absl::StatusOr<std::vector<BrokerDevice>> DevicesFrom(const v1::Welcome& welcome);
 // `device_count`: a block must lie on one of that many.
 absl::StatusOr<ImportFacts> FromMessage(const v1::Block& message, size_t device_count);
+// All of them, in order, or the first error.
+absl::StatusOr<std::vector<ImportFacts>> FromMessage(
+    const google::protobuf::RepeatedPtrField<v1::Block>& messages, size_t device_count);
 
 }  // namespace heapbroker
 #endif  // CLIENT_TRANSPORT_CONVERT_H_

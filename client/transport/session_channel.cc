@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/transport/descriptor_turn.h"
 #include "common/base/status_macros.h"
 #include "common/posix/posix_error.h"
 #include "common/posix/unix_socket.h"
@@ -74,10 +75,16 @@ absl::Status SessionChannel::Send(const v1::SessionRequest& request) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ReceivedPacket> SessionChannel::ReceiveNow(absl::Time deadline) {
+  TurnHolder turn(DescriptorTurn(), deadline - absl::Now());
+  if (!turn.holds()) return absl::DeadlineExceededError("an import did not end");
+  return ReceivePacket(socket_, absl::MakeSpan(buffer_), 1);
+}
+
 absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(absl::Time deadline) {
   while (true) {
     HB_RETURN_IF_ERROR(WaitReadable(socket_, deadline - absl::Now()));
-    absl::StatusOr<ReceivedPacket> packet = ReceivePacket(socket_, absl::MakeSpan(buffer_), 1);
+    absl::StatusOr<ReceivedPacket> packet = ReceiveNow(deadline);
     if (absl::IsUnavailable(packet.status())) return Lost();
     if (!packet.ok()) return std::move(packet).status();
     if (packet->kind == ReceivedPacket::Kind::kWouldBlock) continue;
@@ -111,9 +118,10 @@ absl::StatusOr<SessionChannel::Answer> SessionChannel::Exchange(const v1::Sessio
   if (!absl::IsDeadlineExceeded(answer.status())) return answer;
   // It may still come. Then it must not be taken for the next request's.
   ++overdue_answers_;
-  return absl::DeadlineExceededError(
-      absl::StrCat("the daemon did not answer on its session socket within ",
-                   absl::FormatDuration(timeout), "; it may be overloaded; try again"));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "the daemon did not answer on its session socket within ", absl::FormatDuration(timeout),
+      "; it may be overloaded, or a driver may hang in an import of this process; try "
+      "again"));
 }
 
 absl::StatusOr<v1::Welcome> SessionChannel::SayHello(const v1::Hello& hello,
@@ -143,7 +151,7 @@ absl::StatusOr<UniqueFd> SessionChannel::Fetch(uint64_t block_id, absl::Duration
         " could not be received: this process is at its descriptor limit (RLIMIT_NOFILE); close "
         "some or raise the limit, then fetch again"));
   }
-  if (answer.descriptors.size() != 1) {
+  if (answer.descriptors.size() != 1 || !answer.descriptors[0].valid()) {
     return absl::InternalError(absl::StrCat("the daemon sent no descriptor for block ", block_id));
   }
   HB_RETURN_IF_ERROR(CheckCloseOnExec(answer.descriptors[0]));

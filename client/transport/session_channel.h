@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/src/turn.h"
+#include "client/transport/turn.h"
 #include "common/posix/packet.h"
 #include "common/posix/unique_fd.h"
 #include "heapbroker/v1/session.pb.h"
@@ -54,6 +54,7 @@ class SessionChannel {
   absl::StatusOr<Answer> Exchange(const v1::SessionRequest& request, absl::Duration timeout);
   absl::Status Send(const v1::SessionRequest& request);
   absl::StatusOr<Answer> Receive(absl::Time deadline);
+  absl::StatusOr<ReceivedPacket> ReceiveNow(absl::Time deadline);
   absl::Status Lost();
 
   const UniqueFd socket_;

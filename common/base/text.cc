@@ -30,11 +30,21 @@ std::optional<Lead> ReadLead(uint8_t byte) {
 
 bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
 
-// C0, DEL and C1 (U+0080 to U+009F, encoded as C2 80 to C2 9F).
+// U+2028 to U+202E and U+2066 to U+2069: line separators, and what turns the
+// direction of the text after it. `at` is the first of three bytes.
+bool IsLineOrDirection(absl::string_view text, size_t at) {
+  if (text.size() - at < 3 || static_cast<uint8_t>(text[at]) != 0xE2) return false;
+  const auto second = static_cast<uint8_t>(text[at + 1]);
+  const auto third = static_cast<uint8_t>(text[at + 2]);
+  return (second == 0x80 && third >= 0xA8 && third <= 0xAE) ||
+         (second == 0x81 && third >= 0xA6 && third <= 0xA9);
+}
+
+// C0, DEL and C1 (U+0080 to U+009F, encoded as C2 80 to C2 9F), and the above.
 std::optional<size_t> FindControlCharacter(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return i;
+    if (byte < 0x20 || byte == 0x7F || IsLineOrDirection(text, i)) return i;
     if (byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0) return i;
   }
   return std::nullopt;

@@ -34,7 +34,11 @@ class Logger {
 
 // Writes to standard error, one line for each message of at least `level`, with
 // time (UTC) and level. Line breaks and other control characters in a message
-// are written as \xNN, so that no message can forge another.
+// are written as \xNN, so that no message can forge another, and what is longer
+// than a few thousand bytes is cut.
+//
+// Never waits: while standard error takes nothing (a full pipe, a stopped
+// terminal) lines are lost, and the next one that is written says how many.
 std::unique_ptr<Logger> MakeStderrLogger(LogLevel level);
 
 }  // namespace heapbroker

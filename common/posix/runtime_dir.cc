@@ -34,7 +34,9 @@ absl::StatusOr<bool> MakeDirectory(const std::string& path, mode_t mode) {
 }
 
 // In a directory that others own or may write in, they could put their own
-// socket in the place of the daemon's.
+// socket in the place of the daemon's. The daemon's own group may write: who is in
+// it was chosen by whoever runs the daemon, and where each user has a group of
+// their own, a umask of 002 makes such directories. Any other group may not.
 absl::Status CheckDirectory(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
@@ -53,6 +55,11 @@ absl::Status CheckDirectory(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat("runtime directory ", path,
                      " may be written by anyone; remove that right or choose another"));
+  }
+  if ((info.st_mode & S_IWGRP) != 0 && info.st_gid != getegid()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "runtime directory ", path, " may be written by group ", info.st_gid, " and this is group ",
+        getegid(), "; remove that right (chmod g-w) or choose another"));
   }
   return absl::OkStatus();
 }

@@ -33,8 +33,9 @@ class RuntimeDir {
   // Creates the directory (not its parents) with exactly `mode` where it is
   // missing; one that exists keeps its mode. Each error names the path:
   //   FAILED_PRECONDITION  "already running" with the holder's pid; or the path
-  //                        is no directory, or anyone may write in it, or it
-  //                        belongs to another user
+  //                        is no directory, or anyone or a group other than
+  //                        this process's may write in it, or it belongs to
+  //                        another user than this one and root
   //   NOT_FOUND            its parent does not exist
   //   PERMISSION_DENIED    this user may not create it or write in it
   //   INVALID_ARGUMENT     so long that no socket in it could be connected to

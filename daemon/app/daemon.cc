@@ -40,13 +40,28 @@ uint64_t RaiseDescriptorLimit() {
   return limit.rlim_cur;
 }
 
+// Half of the descriptors, at most this many, are for sessions and connections.
+constexpr uint64_t kMostDescriptorsForPeers = 4096;
+// A session has its socket, a pidfd and a gRPC connection, which has a duplicate.
+constexpr uint64_t kDescriptorsPerPeer = 4;
+// The one that is exported, and the one that a software driver keeps beside it.
+constexpr uint64_t kDescriptorsPerBlock = 2;
+
+uint64_t DescriptorsForPeers(uint64_t descriptors) {
+  return std::min(kMostDescriptorsForPeers, descriptors / 2);
+}
+
+// `most`, or as many as have descriptors without taking those of blocks.
+size_t MaxPeers(size_t most, uint64_t descriptors) {
+  return std::min<size_t>(most, DescriptorsForPeers(descriptors) / kDescriptorsPerPeer);
+}
+
 // Passing maxMemoryAllocationCount is undefined behaviour, and the driver's own
-// allocations may count, so a margin stays; and each block takes a descriptor, of
-// which sessions and connections need theirs.
+// allocations may count, so a margin stays.
 uint64_t MaxAllocations(const DeviceInfo& device, uint64_t descriptors) {
   const uint64_t margin = std::min<uint64_t>(16, device.max_allocation_count / 8);
-  const uint64_t for_others = std::min<uint64_t>(4096, descriptors / 2);
-  return std::min(device.max_allocation_count - margin, descriptors - for_others);
+  const uint64_t for_blocks = descriptors - DescriptorsForPeers(descriptors);
+  return std::min(device.max_allocation_count - margin, for_blocks / kDescriptorsPerBlock);
 }
 
 }  // namespace
@@ -69,6 +84,7 @@ Daemon::Daemon(Logger& logger, RuntimeDir runtime_dir, VulkanDevice device)
     : logger_(logger),
       runtime_dir_(std::move(runtime_dir)),
       device_(std::move(device)),
+      descriptors_(RaiseDescriptorLimit()),
       sessions_(clock_) {}
 
 absl::Status Daemon::Build(const DaemonOptions& options) {
@@ -89,7 +105,7 @@ absl::StatusOr<LedgerOptions> Daemon::ChooseLedgerOptions(const DaemonOptions& o
   for (const std::string& warning : budgets.warnings) logger_.Warning(warning);
   LedgerOptions ledger;
   ledger.admission.heap_budgets = std::move(budgets.limits);
-  ledger.admission.max_allocations = MaxAllocations(device, RaiseDescriptorLimit());
+  ledger.admission.max_allocations = MaxAllocations(device, descriptors_);
   ledger.tenants = device.software() ? options.software_tenants : TenantRule::kAnyTenant;
   logger_.Info(absl::StrCat("device ", device.index, ": ", device.name, " (", device.driver_info,
                             ")", device.software() ? ", a software device" : ""));
@@ -108,13 +124,17 @@ absl::Status Daemon::Serve() {
   HB_ASSIGN_OR_RETURN(UniqueFd rpc_listener,
                       runtime_dir_.Listen("broker.sock", SocketKind::kStream, mode));
   SessionServerOptions session_options;
-  session_options.max_request_bytes = kMaxRequestBytes;
+  session_options.max_sessions.clients =
+      MaxPeers(session_options.max_sessions.clients, descriptors_);
+  RpcServerOptions rpc_options;
+  rpc_options.max_connections = MaxPeers(rpc_options.max_connections, descriptors_);
   const std::array<DeviceBroker*, 1> brokers = {broker_.get()};
   session_server_ = std::make_unique<SessionServer>(std::move(session_listener), sessions_, brokers,
                                                     session_options, logger_);
-  HB_ASSIGN_OR_RETURN(rpc_server_,
-                      RpcServer::Start(std::move(rpc_listener),
-                                       {*memory_service_, *stats_service_, health_service_}, {}));
+  HB_ASSIGN_OR_RETURN(
+      rpc_server_,
+      RpcServer::Start(std::move(rpc_listener),
+                       {*memory_service_, *stats_service_, health_service_}, rpc_options));
   HB_RETURN_IF_ERROR(session_server_->Start());
   health_service_.SetHealth(Health::kServing);
   logger_.Info(absl::StrCat("heapbrokerd ", kVersion, " serves in ", runtime_dir_.path()));

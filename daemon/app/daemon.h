@@ -4,6 +4,7 @@
 #ifndef DAEMON_APP_DAEMON_H_
 #define DAEMON_APP_DAEMON_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -55,6 +56,7 @@ class Daemon {
   RealClock clock_;
   RuntimeDir runtime_dir_;
   VulkanDevice device_;
+  const uint64_t descriptors_;  // How many this process may have open.
   std::unique_ptr<VulkanMemory> memory_;
   PendingCalls pending_;
   Sessions sessions_;

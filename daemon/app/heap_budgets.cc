@@ -71,10 +71,11 @@ absl::StatusOr<HeapBudgets> ChooseHeapBudgets(const DeviceInfo& device, Bytes ma
                                               const std::vector<HeapBudgetOption>& options) {
   HeapBudgets budgets;
   for (const HeapInfo& heap : device.heaps) {
-    const Bytes tenth(heap.size.count() / 10);
+    const Bytes offered = std::min(heap.size, heap.driver_budget.value_or(heap.size));
+    const Bytes tenth(offered.count() / 10);
     budgets.limits.push_back(device.software()
                                  ? std::min(heap.size, Bytes(machine_memory.count() / 2))
-                                 : heap.size - tenth);
+                                 : offered - tenth);
   }
   for (const HeapBudgetOption& option : options) {
     if (option.heap && *option.heap >= budgets.limits.size()) {

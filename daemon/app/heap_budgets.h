@@ -30,8 +30,9 @@ struct HeapBudgets {
   std::vector<std::string> warnings;  // What an administrator should know.
 };
 
-// Nine tenths of a heap of hardware: display and driver take their part, and a
-// driver that over-commits loses the device later. A software device takes its
+// Nine tenths of a heap of hardware, or of what its driver offers where that is
+// less: others take their part, and a driver that over-commits loses the device
+// later. A software device takes its
 // "device memory" from the machine's: at most half of `machine_memory`.
 // An option sets a heap's limit as it is; of several for a heap the last counts.
 //   INVALID_ARGUMENT  an option for a heap that the device does not have

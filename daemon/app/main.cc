@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   const auto& options = std::get<heapbroker::DaemonOptions>(parsed);
   const auto logger = heapbroker::MakeStderrLogger(options.log_level);
 
-  const heapbroker::EndSignals end_signals;  // Before any thread is made.
+  heapbroker::EndSignals end_signals(*logger);  // Before any other thread is made.
   auto daemon = heapbroker::Daemon::Start(options, *logger);
   if (!daemon.ok()) {
     logger->Error(std::string(daemon.status().message()));

@@ -29,12 +29,9 @@ std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effec
   if (absl::Status status = CheckEverFits(order); !status.ok()) {
     return Finished{std::move(order), std::move(status)};
   }
-  std::set<uint32_t> blocked;
-  for (const Waiting& earlier : waiting_) {
-    for (const Want& want : earlier.order.wants) blocked.insert(HeapOf(want));
-  }
   Waiting waiting{std::move(order), false, 0};
-  Attempt attempt = Try(waiting, blocked, effects);
+  Attempt attempt = Try(
+      waiting, [this](uint32_t heap) { return wants_waiting_.contains(heap); }, effects);
   if (auto* blocks = std::get_if<Blocks>(&attempt)) {
     return Finished{std::move(waiting.order), std::move(*blocks)};
   }
@@ -44,42 +41,59 @@ std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effec
   if (auto* fill = std::get_if<FillOrder>(&attempt)) {
     effects.fill.push_back(std::move(*fill));
   } else {
-    waiting_.push_back(std::move(waiting));
+    Enqueue(waiting_.end(), std::move(waiting));
   }
   return std::nullopt;
+}
+
+void Admission::Enqueue(std::list<Waiting>::iterator before, Waiting waiting) {
+  for (const Want& want : waiting.order.wants) ++wants_waiting_[HeapOf(want)];
+  waiting_.insert(before, std::move(waiting));
+}
+
+std::list<Admission::Waiting>::iterator Admission::Dequeue(std::list<Waiting>::iterator at) {
+  for (const Want& want : at->order.wants) {
+    const auto count = wants_waiting_.find(HeapOf(want));
+    if (--count->second == 0) wants_waiting_.erase(count);
+  }
+  return waiting_.erase(at);
 }
 
 std::vector<Admission::Finished> Admission::Pump(Effects& effects) {
   std::vector<Finished> finished;
   std::set<uint32_t> blocked;
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    Attempt attempt = Try(*it, blocked, effects);
+  const auto is_blocked = [&blocked](uint32_t heap) { return blocked.contains(heap); };
+  // Once the first orders wait for every heap that is waited for, none behind
+  // them can come in: they are not looked at.
+  for (auto it = waiting_.begin();
+       it != waiting_.end() && blocked.size() < wants_waiting_.size();) {
+    Attempt attempt = Try(*it, is_blocked, effects);
     if (std::holds_alternative<MustWait>(attempt)) {
       for (const Want& want : it->order.wants) blocked.insert(HeapOf(want));
       ++it;
       continue;
     }
+    Order order = it->order;
+    it = Dequeue(it);
     if (auto* fill = std::get_if<FillOrder>(&attempt)) {
       effects.fill.push_back(std::move(*fill));
     } else if (auto* blocks = std::get_if<Blocks>(&attempt)) {
-      finished.push_back({std::move(it->order), std::move(*blocks)});
+      finished.push_back({std::move(order), std::move(*blocks)});
     } else {
-      finished.push_back({std::move(it->order), std::get<absl::Status>(std::move(attempt))});
+      finished.push_back({std::move(order), std::get<absl::Status>(std::move(attempt))});
     }
-    it = waiting_.erase(it);
   }
   return finished;
 }
 
-Admission::Attempt Admission::Try(const Waiting& waiting, const std::set<uint32_t>& blocked,
-                                  Effects& effects) {
+Admission::Attempt Admission::Try(const Waiting& waiting, IsBlocked is_blocked, Effects& effects) {
   const Order& order = waiting.order;
   Parts parts = FindIdle(order);
   const Needs needs = NeedsOf(order, parts, false);
   const bool must_queue =
       freed_ < waiting.after_frees ||
       std::any_of(needs.bytes.begin(), needs.bytes.end(),
-                  [&blocked](const auto& need) { return blocked.contains(need.first); });
+                  [is_blocked](const auto& need) { return is_blocked(need.first); });
   if (needs.allocations == 0 || (!must_queue && ReserveMisses(order, parts))) {
     return Start(waiting, std::move(parts));
   }
@@ -121,7 +135,7 @@ Admission::Attempt Admission::Start(const Waiting& waiting, Parts parts) {
   }
   Blocks blocks;
   for (size_t i = 0; i < parts.size(); ++i) {
-    blocks.push_back({std::get<IdleBlock>(std::move(parts[i].found)).block, order.wants[i].size});
+    blocks.push_back({LeaseAnew(std::move(parts[i])), order.wants[i].size});
   }
   return blocks;
 }
@@ -228,7 +242,7 @@ std::optional<Admission::Finished> Admission::EndFill(OrderId id,
   // Every part becomes a block or is given up, whatever else happens.
   std::vector<std::optional<Block>> blocks(work.parts.size());
   for (size_t i = 0; i < work.parts.size(); ++i) {
-    if (work.parts[i].is_hit()) blocks[i] = std::get<IdleBlock>(work.parts[i].found).block;
+    if (work.parts[i].is_hit()) blocks[i] = LeaseAnew(work.parts[i]);
   }
   for (size_t item = 0; item < made.size(); ++item) {
     const size_t i = work.items[item];
@@ -258,7 +272,7 @@ std::optional<Admission::Finished> Admission::EndFill(OrderId id,
     // what is idle goes, and the order is tried once more when it is gone.
     while (EvictOneOn(HeapOf(order.wants.front()), effects)) {
     }
-    waiting_.push_front({std::move(order), true, freed_ + being_freed_});
+    Enqueue(waiting_.begin(), {std::move(order), true, freed_ + being_freed_});
     return std::nullopt;
   }
   return Finished{std::move(order), work.cancelled ? Cancelled() : std::move(status)};
@@ -297,10 +311,16 @@ std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optio
       ++it;
       continue;
     }
-    finished.push_back({std::move(it->order), Cancelled()});
-    it = waiting_.erase(it);
+    finished.push_back({it->order, Cancelled()});
+    it = Dequeue(it);
   }
   return finished;
+}
+
+Block Admission::LeaseAnew(Part hit) {
+  Block block = std::get<IdleBlock>(std::move(hit.found)).block;
+  block.id = BlockId(++last_block_);
+  return block;
 }
 
 Block Admission::MakeBlock(const Order& order, const Want& want, size_t pool,

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
@@ -144,8 +145,12 @@ class Admission {
   };
   struct MustWait {};
   using Attempt = std::variant<Blocks, FillOrder, MustWait, absl::Status>;
+  // Heaps that an earlier order waits for.
+  using IsBlocked = absl::FunctionRef<bool(uint32_t heap)>;
 
-  Attempt Try(const Waiting& waiting, const std::set<uint32_t>& blocked, Effects& effects);
+  Attempt Try(const Waiting& waiting, IsBlocked is_blocked, Effects& effects);
+  void Enqueue(std::list<Waiting>::iterator before, Waiting waiting);
+  std::list<Waiting>::iterator Dequeue(std::list<Waiting>::iterator at);
   Attempt Start(const Waiting& waiting, Parts parts);
   Parts FindIdle(const Order& order);
   bool ReserveMisses(const Order& order, Parts& parts);
@@ -159,6 +164,7 @@ class Admission {
   absl::Status CheckRoom(const Needs& needs) const;
   bool EvictOneOn(uint32_t heap, Effects& effects);
   void StartFreeing(Block block, Effects& effects);
+  Block LeaseAnew(Part hit);
   Block MakeBlock(const Order& order, const Want& want, size_t pool, DeviceAllocation memory);
   void Unmake(const Order& order, Blocks blocks, Effects& effects);
   bool WorthRetrying(const InWork& work, const absl::Status& status) const;
@@ -171,6 +177,7 @@ class Admission {
   std::vector<Heap> heaps_;
   PoolSet pools_;
   std::list<Waiting> waiting_;
+  std::map<uint32_t, uint64_t> wants_waiting_;  // By heap, of `waiting_`; never 0.
   std::map<OrderId, InWork> in_work_;
   uint64_t allocations_ = 0;  // Blocks, from reservation until freed.
   uint64_t being_freed_ = 0;  // Of those, with the device to free.

@@ -16,6 +16,8 @@ namespace heapbroker {
 // One allocation of the device, whoever has it at the moment. Moves between the
 // pool, a lease, a segment and the free queue; exactly one of them has it.
 struct Block {
+  // Names this lease of the block, or the block in its segment; changes with
+  // every lease, so that giving one back twice cannot take away a later one.
   BlockId id;
   // Whose contents it may hold. Never changes: an exported descriptor cannot be
   // called back, so the block can never go to anyone else.

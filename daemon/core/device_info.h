@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ enum class DeviceType { kOther, kIntegratedGpu, kDiscreteGpu, kVirtualGpu, kCpu 
 struct HeapInfo {
   Bytes size;  // As the driver reports it, which is no limit: see HeapBudget.
   bool device_local = false;
+  // What VK_EXT_memory_budget said that this process could have when the device
+  // was opened; at most `size`. Unset where the driver does not say.
+  std::optional<Bytes> driver_budget = std::nullopt;
 };
 
 struct MemoryTypeInfo {

@@ -54,8 +54,8 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   Segments::SessionEnd end = segments_.EndSession(session);
   TellAll(admission_.Cancel(session, std::nullopt), effects);
   for (SegmentWaiter& waiter : end.cancelled) {
-    effects.events.emplace_back(
-        session, OpenSegmentDone{waiter.call, absl::CancelledError("the session has ended")});
+    Answer(session, OpenSegmentDone{waiter.call, absl::CancelledError("the session has ended")},
+           effects);
   }
   for (Segments::Abandoned& abandoned : end.abandoned) {
     Free(std::move(abandoned), NotKeptReason::kUncleanEnd, effects);
@@ -66,8 +66,9 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(
     SessionId session, CallId call, absl::Span<const BlockRequest> requests, Effects& effects) {
   HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, requests));
+  HB_RETURN_IF_ERROR(CheckMayWait(session));
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
-  if (!finished) return Deferred{};
+  if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
   return grant;
 }
@@ -117,9 +118,9 @@ void DeviceLedger::Freed(const Block& block, Effects& effects) {
 void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
   TellAll(admission_.Cancel(session, call), effects);
   if (std::optional<SegmentWaiter> waiter = segments_.CancelWait(session, call)) {
-    effects.events.emplace_back(
-        session,
-        OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")});
+    Answer(session,
+           OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
+           effects);
   }
   TellAll(admission_.Pump(effects), effects);
 }
@@ -128,10 +129,8 @@ DeviceStats DeviceLedger::Stats() const {
   DeviceStats stats;
   stats.device = device_;
   admission_.AddStats(stats);
-  for (const SegmentStats& segment : segments_.List()) {
-    ++stats.segments;
-    stats.segment_bytes += segment.allocated;
-  }
+  stats.segments = segments_.totals().count;
+  stats.segment_bytes = segments_.totals().allocated;
   return stats;
 }
 
@@ -144,6 +143,25 @@ HolderStats DeviceLedger::Holdings(SessionId session) const {
 absl::StatusOr<TenantId> DeviceLedger::TenantOf(SessionId session) const {
   if (const std::optional<TenantId> tenant = leases_.TenantOf(session)) return *tenant;
   return absl::UnauthenticatedError("the session has ended");
+}
+
+absl::Status DeviceLedger::CheckMayWait(SessionId session) const {
+  const auto found = deferred_.find(session);
+  if (found == deferred_.end() || found->second < kMaxDeferredCalls) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("this session has ", found->second, " calls that wait, of ", kMaxDeferredCalls,
+                   " that it may have; wait for some of them to end, or cancel them"));
+}
+
+Deferred DeviceLedger::Defer(SessionId session) {
+  ++deferred_[session];
+  return Deferred{};
+}
+
+void DeviceLedger::Answer(SessionId session, Event event, Effects& effects) {
+  const auto found = deferred_.find(session);
+  if (--found->second == 0) deferred_.erase(found);
+  effects.events.emplace_back(session, std::move(event));
 }
 
 absl::Status DeviceLedger::CheckRequest(size_t index, const BlockRequest& request) const {
@@ -195,10 +213,10 @@ void DeviceLedger::Tell(Admission::Finished finished, Effects& effects) {
   const CallId call = finished.order.call;
   if (finished.order.segment) {
     absl::StatusOr<SegmentView> view = FillSegment(std::move(finished), effects);
-    effects.events.emplace_back(session, OpenSegmentDone{call, std::move(view)});
+    Answer(session, OpenSegmentDone{call, std::move(view)}, effects);
   } else {
     absl::StatusOr<Grant> grant = Lease(std::move(finished), effects);
-    effects.events.emplace_back(session, AllocateDone{call, std::move(grant)});
+    Answer(session, AllocateDone{call, std::move(grant)}, effects);
   }
 }
 

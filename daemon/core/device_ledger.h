@@ -4,6 +4,7 @@
 #ifndef DAEMON_CORE_DEVICE_LEDGER_H_
 #define DAEMON_CORE_DEVICE_LEDGER_H_
 
+#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -76,6 +77,10 @@ class DeviceLedger {
 
  private:
   absl::StatusOr<TenantId> TenantOf(SessionId session) const;
+  // Every answer that comes later is counted from here until it is given.
+  absl::Status CheckMayWait(SessionId session) const;
+  Deferred Defer(SessionId session);
+  void Answer(SessionId session, Event event, Effects& effects);
   absl::StatusOr<Order> LeaseOrder(SessionId session, CallId call,
                                    absl::Span<const BlockRequest> requests);
   absl::StatusOr<Order> SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,
@@ -87,7 +92,7 @@ class DeviceLedger {
   absl::StatusOr<SegmentView> FillSegment(Admission::Finished finished, Effects& effects);
   void Tell(Admission::Finished finished, Effects& effects);
   void TellAll(std::vector<Admission::Finished> finished, Effects& effects);
-  void Succeed(std::optional<Segments::Elected> elected, Effects& effects);
+  void Succeed(Segments::Abandoned abandoned, Effects& effects);
   void Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects);
 
   const DeviceInfo& device_;
@@ -96,6 +101,7 @@ class DeviceLedger {
   Leases leases_;
   Segments segments_;
   Admission admission_;
+  std::map<SessionId, size_t> deferred_;  // Answers that each session is owed; never 0.
   uint64_t last_order_ = 0;
 };
 

@@ -26,14 +26,15 @@ absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
     // What could never be made is refused before it disturbs those who wait.
     HB_RETURN_IF_ERROR(SegmentOrder(opener, tenant, SegmentId()).status());
   }
+  HB_RETURN_IF_ERROR(CheckMayWait(session));
   HB_ASSIGN_OR_RETURN(Segments::OpenResult opened, segments_.Open(tenant, opener));
   if (auto* view = std::get_if<SegmentView>(&opened)) return std::move(*view);
-  if (std::holds_alternative<Segments::Wait>(opened)) return Deferred{};
+  if (std::holds_alternative<Segments::Wait>(opened)) return Defer(session);
 
   HB_ASSIGN_OR_RETURN(Order order,
                       SegmentOrder(opener, tenant, std::get<Segments::Become>(opened).segment));
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
-  if (!finished) return Deferred{};
+  if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(SegmentView view, FillSegment(*std::move(finished), effects));
   return view;
 }
@@ -43,8 +44,7 @@ absl::Status DeviceLedger::SealSegment(SessionId session, SegmentId segment, Che
   HB_ASSIGN_OR_RETURN(std::vector<Segments::Attached> attached,
                       segments_.Seal(session, segment, checksum));
   for (Segments::Attached& one : attached) {
-    effects.events.emplace_back(one.waiter.session,
-                                OpenSegmentDone{one.waiter.call, std::move(one.view)});
+    Answer(one.waiter.session, OpenSegmentDone{one.waiter.call, std::move(one.view)}, effects);
   }
   return absl::OkStatus();
 }
@@ -94,10 +94,15 @@ absl::StatusOr<SegmentView> DeviceLedger::FillSegment(Admission::Finished finish
 
 // Finds memory for the next writer. One that there is none for is told so, and
 // the one after it tries: it may have asked at a better moment.
-void DeviceLedger::Succeed(std::optional<Segments::Elected> elected, Effects& effects) {
-  while (elected) {
-    const SegmentWaiter& waiter = elected->waiter;
-    absl::StatusOr<Order> order = SegmentOrder(waiter, elected->tenant, elected->segment);
+void DeviceLedger::Succeed(Segments::Abandoned abandoned, Effects& effects) {
+  while (true) {
+    for (const SegmentWaiter& waiter : abandoned.not_found) {
+      Answer(waiter.session, OpenSegmentDone{waiter.call, Segments::NotFound(waiter.request.name)},
+             effects);
+    }
+    if (!abandoned.successor) return;
+    const Segments::Elected& elected = *abandoned.successor;
+    absl::StatusOr<Order> order = SegmentOrder(elected.waiter, elected.tenant, elected.segment);
     absl::Status status = order.status();
     if (status.ok()) {
       std::optional<Admission::Finished> finished = admission_.Submit(*std::move(order), effects);
@@ -105,8 +110,9 @@ void DeviceLedger::Succeed(std::optional<Segments::Elected> elected, Effects& ef
       if (!finished) return;
       status = finished->blocks.status();
     }
-    effects.events.emplace_back(waiter.session, OpenSegmentDone{waiter.call, std::move(status)});
-    elected = segments_.MemoryFailed(elected->segment);
+    Answer(elected.waiter.session, OpenSegmentDone{elected.waiter.call, std::move(status)},
+           effects);
+    abandoned = segments_.MemoryFailed(elected.segment);
   }
 }
 
@@ -114,7 +120,7 @@ void DeviceLedger::Free(Segments::Abandoned abandoned, NotKeptReason reason, Eff
   for (LeasedBlock& leased : abandoned.blocks) {
     admission_.Discard(std::move(leased), reason, effects);
   }
-  Succeed(std::move(abandoned.successor), effects);
+  Succeed(std::move(abandoned), effects);
 }
 
 }  // namespace heapbroker

@@ -32,7 +32,8 @@ struct IdleBlock {
   ReleaseStamp stamp;
 };
 
-// Every operation is O(log n) in the number of blocks.
+// Every operation is O(log n) in the number of blocks, but Tenants(), which is
+// that for each tenant.
 // Bookkeeping only; guarded by its owner's mutex.
 class IdleBlocks {
  public:

@@ -32,6 +32,9 @@ struct BlockRequest {
 // device address follow; Vulkan promises nothing beyond a page.
 inline constexpr Bytes kMaxAlignment = Bytes(4096);
 inline constexpr size_t kMaxBlocksPerCall = 256;
+// Calls of one session on one device that are answered later, at a time: what it
+// can make the daemon remember, and look at again, is bounded.
+inline constexpr size_t kMaxDeferredCalls = 256;
 
 // A block as its holder sees it: the facts that an import needs.
 struct GrantedBlock {

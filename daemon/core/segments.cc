@@ -20,20 +20,31 @@ absl::Status CheckSameShape(const OpenSegmentRequest& wanted, const OpenSegmentR
       MemoryKindName(wanted.kind), "; attach without a size, or choose another name"));
 }
 
+// Takes one `key` out of what is kept for `session`, and the session's entry with
+// its last one.
+template <typename Map, typename Key>
+void RemoveOne(Map& map, SessionId session, const Key& key) {
+  const auto found = map.find(session);
+  found->second.erase(found->second.find(key));
+  if (found->second.empty()) map.erase(found);
+}
+
 }  // namespace
+
+absl::Status Segments::NotFound(const std::string& name) {
+  return absl::NotFoundError(
+      absl::StrCat("segment \"", name, "\" does not exist; create it, or wait for it"));
+}
 
 absl::StatusOr<Segments::OpenResult> Segments::Open(TenantId tenant, const SegmentWaiter& opener) {
   const Key key(tenant, opener.request.name);
   auto at = table_.find(key);
   const bool creates = opener.request.mode == OpenMode::kCreateOrAttach;
   if (at == table_.end() || at->second.state == State::kAbsent) {
-    if (opener.request.mode == OpenMode::kAttach) {
-      return absl::NotFoundError(absl::StrCat("segment \"", opener.request.name,
-                                              "\" does not exist; create it, or wait for it"));
-    }
+    if (opener.request.mode == OpenMode::kAttach) return NotFound(opener.request.name);
     if (at == table_.end()) at = table_.try_emplace(key).first;
     if (!creates) {
-      at->second.waiters.push_back(opener);
+      AddWaiter(key, at->second, opener);
       return OpenResult(Wait{});
     }
     BecomeWriter(key, at->second, opener);
@@ -42,10 +53,10 @@ absl::StatusOr<Segments::OpenResult> Segments::Open(TenantId tenant, const Segme
   Segment& segment = at->second;
   HB_RETURN_IF_ERROR(CheckSameShape(opener.request, segment.made_as));
   if (segment.state == State::kSealed || segment.state == State::kUnused) {
-    return OpenResult(Attach(segment, opener.session));
+    return OpenResult(Attach(key, segment, opener.session));
   }
   // A session may wait for itself: its threads need not know of each other.
-  segment.waiters.push_back(opener);
+  AddWaiter(key, segment, opener);
   return OpenResult(Wait{});
 }
 
@@ -54,13 +65,14 @@ SegmentView Segments::MemoryArrived(SegmentId id, std::vector<LeasedBlock> block
   Segment& segment = table_.at(key);
   segment.blocks = std::move(blocks);
   for (const LeasedBlock& leased : segment.blocks) by_block_.emplace(leased.block.id, key);
+  for (const LeasedBlock& leased : segment.blocks) totals_.allocated += leased.block.bytes();
   segment.state = State::kFilling;
-  segment.attached[segment.writer] = 1;
+  AddAttachment(key, segment, segment.writer);
   return View(segment, segment.writer);
 }
 
-std::optional<Segments::Elected> Segments::MemoryFailed(SegmentId id) {
-  return Abandon(table_.find(by_id_.at(id))).successor;
+Segments::Abandoned Segments::MemoryFailed(SegmentId id) {
+  return Abandon(table_.find(by_id_.at(id)));
 }
 
 absl::StatusOr<std::vector<Segments::Attached>> Segments::Seal(SessionId session, SegmentId id,
@@ -78,11 +90,11 @@ absl::StatusOr<std::vector<Segments::Attached>> Segments::Seal(SessionId session
   segment.state = State::kSealed;
   segment.checksum = checksum;
   std::vector<Attached> attached;
-  for (SegmentWaiter& waiter : segment.waiters) {
-    SegmentView view = Attach(segment, waiter.session);
+  while (!segment.waiters.empty()) {
+    SegmentWaiter waiter = RemoveWaiter(at->first, segment, segment.waiters.begin());
+    SegmentView view = Attach(at->first, segment, waiter.session);
     attached.push_back({std::move(waiter), std::move(view)});
   }
-  segment.waiters.clear();
   return attached;
 }
 
@@ -93,41 +105,43 @@ absl::StatusOr<Segments::Abandoned> Segments::Close(SessionId session, SegmentId
 
 Segments::SessionEnd Segments::EndSession(SessionId session) {
   SessionEnd end;
-  for (auto it = table_.begin(); it != table_.end();) {
-    const auto at = it++;  // What follows may erase it.
-    Segment& segment = at->second;
-    const auto first = std::stable_partition(
-        segment.waiters.begin(), segment.waiters.end(),
-        [session](const SegmentWaiter& waiter) { return waiter.session != session; });
-    std::move(first, segment.waiters.end(), std::back_inserter(end.cancelled));
-    segment.waiters.erase(first, segment.waiters.end());
-
-    if (const auto attached = segment.attached.find(session); attached != segment.attached.end()) {
-      Abandoned abandoned = Detach(at, session, attached->second);
-      if (!abandoned.blocks.empty() || abandoned.successor) {
-        end.abandoned.push_back(std::move(abandoned));
-      }
-    } else if (segment.state == State::kAbsent && segment.waiters.empty()) {
-      table_.erase(at);
-    }
-  }
+  const auto found = by_session_.find(session);
+  if (found == by_session_.end()) return end;
+  // Copied, since every step takes something out of the original.
+  const std::set<Key> keys(found->second.begin(), found->second.end());
+  for (const Key& key : keys) EndSessionIn(key, session, end);
   return end;
 }
 
-std::optional<SegmentWaiter> Segments::CancelWait(SessionId session, CallId call) {
-  for (auto at = table_.begin(); at != table_.end(); ++at) {
-    std::deque<SegmentWaiter>& waiters = at->second.waiters;
-    const auto found =
-        std::find_if(waiters.begin(), waiters.end(), [session, call](const SegmentWaiter& waiter) {
-          return waiter.session == session && waiter.call == call;
-        });
-    if (found == waiters.end()) continue;
-    SegmentWaiter waiter = std::move(*found);
-    waiters.erase(found);
-    if (at->second.state == State::kAbsent && waiters.empty()) table_.erase(at);
-    return waiter;
+void Segments::EndSessionIn(const Key& key, SessionId session, SessionEnd& end) {
+  const auto at = table_.find(key);
+  Segment& segment = at->second;
+  for (size_t i = 0; i < segment.waiters.size();) {
+    if (segment.waiters[i].session != session) {
+      ++i;
+      continue;
+    }
+    end.cancelled.push_back(RemoveWaiter(key, segment, segment.waiters.begin() + i));
   }
-  return std::nullopt;
+  if (const auto attached = segment.attached.find(session); attached != segment.attached.end()) {
+    end.abandoned.push_back(Detach(at, session, attached->second));
+  } else if (segment.state == State::kAbsent && segment.waiters.empty()) {
+    table_.erase(at);
+  }
+}
+
+std::optional<SegmentWaiter> Segments::CancelWait(SessionId session, CallId call) {
+  const auto found = by_call_.find(call);
+  if (found == by_call_.end()) return std::nullopt;
+  const auto at = table_.find(found->second);
+  Waiters& waiters = at->second.waiters;
+  const auto waiter =
+      std::find_if(waiters.begin(), waiters.end(),
+                   [call](const SegmentWaiter& other) { return other.call == call; });
+  if (waiter->session != session) return std::nullopt;
+  SegmentWaiter cancelled = RemoveWaiter(at->first, at->second, waiter);
+  if (at->second.state == State::kAbsent && waiters.empty()) table_.erase(at);
+  return cancelled;
 }
 
 const Block* Segments::FindBlock(SessionId session, BlockId block) const {
@@ -142,31 +156,19 @@ const Block* Segments::FindBlock(SessionId session, BlockId block) const {
 }
 
 Segments::Unused Segments::UnusedOf(uint32_t memory_type) const {
-  Unused sum;
-  for (const auto& [key, segment] : table_) {
-    if (segment.state != State::kUnused) continue;
-    if (segment.blocks.front().block.block_class.memory_type != memory_type) continue;
-    for (const LeasedBlock& leased : segment.blocks) sum.bytes += leased.block.bytes();
-    sum.blocks += segment.blocks.size();
-  }
-  return sum;
+  const auto found = unused_.find(memory_type);
+  return found == unused_.end() ? Unused() : found->second.sum;
 }
 
 std::vector<LeasedBlock> Segments::EvictOne(uint32_t memory_type) {
-  auto oldest = table_.end();
-  for (auto at = table_.begin(); at != table_.end(); ++at) {
-    if (at->second.state != State::kUnused) continue;
-    if (at->second.blocks.front().block.block_class.memory_type != memory_type) continue;
-    if (oldest == table_.end() || at->second.last_used < oldest->second.last_used) oldest = at;
-  }
-  if (oldest == table_.end()) return {};
-  return Abandon(oldest).blocks;
+  const auto found = unused_.find(memory_type);
+  if (found == unused_.end() || found->second.by_last_use.empty()) return {};
+  return Abandon(table_.find(found->second.by_last_use.begin()->second)).blocks;
 }
 
 uint32_t Segments::AttachmentsOf(SessionId session) const {
-  uint32_t count = 0;
-  for (const auto& [key, segment] : table_) count += segment.attached.contains(session) ? 1 : 0;
-  return count;
+  const auto found = attachments_of_.find(session);
+  return found == attachments_of_.end() ? 0 : found->second;
 }
 
 std::vector<SegmentStats> Segments::List() const {
@@ -186,7 +188,7 @@ std::vector<SegmentStats> Segments::List() const {
     for (const LeasedBlock& leased : segment.blocks) stats.allocated += leased.block.bytes();
     stats.blocks = static_cast<uint32_t>(segment.blocks.size());
     stats.attached_sessions = static_cast<uint32_t>(segment.attached.size());
-    stats.waiting_sessions = static_cast<uint32_t>(segment.waiters.size());
+    stats.waiting_calls = static_cast<uint32_t>(segment.waiters.size());
     list.push_back(std::move(stats));
   }
   return list;
@@ -198,12 +200,61 @@ void Segments::BecomeWriter(const Key& key, Segment& segment, const SegmentWaite
   segment.made_as = waiter.request;
   segment.writer = waiter.session;
   by_id_.emplace(segment.id, key);
+  ++totals_.count;
 }
 
-SegmentView Segments::Attach(Segment& segment, SessionId session) {
+SegmentView Segments::Attach(const Key& key, Segment& segment, SessionId session) {
+  if (segment.state == State::kUnused) EndUnused(segment);
   segment.state = State::kSealed;
-  ++segment.attached[session];
+  AddAttachment(key, segment, session);
   return View(segment, session);
+}
+
+void Segments::AddAttachment(const Key& key, Segment& segment, SessionId session) {
+  if (++segment.attached[session] > 1) return;
+  ++attachments_of_[session];
+  by_session_[session].insert(key);
+}
+
+void Segments::RemoveAttachments(const Key& key, Segment& segment, SessionId session,
+                                 uint32_t times) {
+  const auto attached = segment.attached.find(session);
+  attached->second -= times;
+  if (attached->second > 0) return;
+  segment.attached.erase(attached);
+  const auto count = attachments_of_.find(session);
+  if (--count->second == 0) attachments_of_.erase(count);
+  RemoveOne(by_session_, session, key);
+}
+
+void Segments::AddWaiter(const Key& key, Segment& segment, const SegmentWaiter& waiter) {
+  segment.waiters.push_back(waiter);
+  by_call_.emplace(waiter.call, key);
+  by_session_[waiter.session].insert(key);
+}
+
+SegmentWaiter Segments::RemoveWaiter(const Key& key, Segment& segment, Waiters::iterator at) {
+  SegmentWaiter waiter = std::move(*at);
+  segment.waiters.erase(at);
+  by_call_.erase(waiter.call);
+  RemoveOne(by_session_, waiter.session, key);
+  return waiter;
+}
+
+void Segments::BecomeUnused(const Key& key, Segment& segment) {
+  segment.state = State::kUnused;
+  segment.last_used = ++uses_;
+  UnusedSegments& unused = unused_[segment.memory_type()];
+  unused.by_last_use.emplace(segment.last_used, key);
+  for (const LeasedBlock& leased : segment.blocks) unused.sum.bytes += leased.block.bytes();
+  unused.sum.blocks += segment.blocks.size();
+}
+
+void Segments::EndUnused(Segment& segment) {
+  UnusedSegments& unused = unused_[segment.memory_type()];
+  unused.by_last_use.erase(segment.last_used);
+  for (const LeasedBlock& leased : segment.blocks) unused.sum.bytes -= leased.block.bytes();
+  unused.sum.blocks -= segment.blocks.size();
 }
 
 SegmentView Segments::View(const Segment& segment, SessionId session) {
@@ -220,43 +271,53 @@ SegmentView Segments::View(const Segment& segment, SessionId session) {
 }
 
 Segments::Abandoned Segments::Abandon(Table::iterator at) {
+  const Key key = at->first;  // `at` may be gone at the end.
   Segment& segment = at->second;
+  if (segment.state == State::kUnused) EndUnused(segment);
   Abandoned abandoned;
   abandoned.blocks = std::move(segment.blocks);
-  for (const LeasedBlock& leased : abandoned.blocks) by_block_.erase(leased.block.id);
+  for (const LeasedBlock& leased : abandoned.blocks) {
+    by_block_.erase(leased.block.id);
+    totals_.allocated -= leased.block.bytes();
+  }
   by_id_.erase(segment.id);
-  std::deque<SegmentWaiter> waiters = std::move(segment.waiters);
+  --totals_.count;
+  while (!segment.attached.empty()) {
+    const auto [session, times] = *segment.attached.begin();
+    RemoveAttachments(key, segment, session, times);
+  }
+  Waiters waiters = std::move(segment.waiters);
   segment = Segment();
   segment.waiters = std::move(waiters);
-  abandoned.successor = ElectOrForget(at);
+  abandoned.successor = Elect(at);
+  if (abandoned.successor) return abandoned;
+  for (size_t i = 0; i < segment.waiters.size();) {
+    if (segment.waiters[i].request.mode != OpenMode::kAttach) {
+      ++i;
+      continue;
+    }
+    abandoned.not_found.push_back(RemoveWaiter(key, segment, segment.waiters.begin() + i));
+  }
+  if (segment.waiters.empty()) table_.erase(at);
   return abandoned;
 }
 
-std::optional<Segments::Elected> Segments::ElectOrForget(Table::iterator at) {
+std::optional<Segments::Elected> Segments::Elect(Table::iterator at) {
   Segment& segment = at->second;
   const auto next = std::find_if(
       segment.waiters.begin(), segment.waiters.end(),
       [](const SegmentWaiter& waiter) { return waiter.request.mode == OpenMode::kCreateOrAttach; });
-  if (next != segment.waiters.end()) {
-    SegmentWaiter waiter = std::move(*next);
-    segment.waiters.erase(next);
-    BecomeWriter(at->first, segment, waiter);
-    return Elected{std::move(waiter), segment.id, at->first.first};
-  }
-  if (segment.waiters.empty()) table_.erase(at);
-  return std::nullopt;
+  if (next == segment.waiters.end()) return std::nullopt;
+  SegmentWaiter waiter = RemoveWaiter(at->first, segment, next);
+  BecomeWriter(at->first, segment, waiter);
+  return Elected{std::move(waiter), segment.id, at->first.first};
 }
 
 Segments::Abandoned Segments::Detach(Table::iterator at, SessionId session, uint32_t times) {
   Segment& segment = at->second;
   if (segment.state == State::kFilling && segment.writer == session) return Abandon(at);
-  const auto attached = segment.attached.find(session);
-  attached->second -= times;
-  if (attached->second == 0) segment.attached.erase(attached);
-  if (segment.attached.empty()) {
-    segment.state = State::kUnused;
-    segment.last_used = ++uses_;
-  }
+  RemoveAttachments(at->first, segment, session, times);
+  if (segment.attached.empty()) BecomeUnused(at->first, segment);
   return {};
 }
 

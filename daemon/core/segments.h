@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +72,13 @@ class Segments {
   struct Abandoned {
     std::vector<LeasedBlock> blocks;
     std::optional<Elected> successor;
+    // Those that would not have waited for a segment that does not exist: where
+    // there is no successor it is that now.
+    std::vector<SegmentWaiter> not_found;
   };
+
+  // What an attach without waiting is told where there is no segment.
+  static absl::Status NotFound(const std::string& name);
 
   //   ALREADY_EXISTS  another size or kind; tells both
   //   NOT_FOUND       kAttach, and there is none
@@ -80,7 +87,7 @@ class Segments {
   // The memory of an allocating segment; its writer is attached.
   SegmentView MemoryArrived(SegmentId segment, std::vector<LeasedBlock> blocks);
   // There is none; the writer is told elsewhere. Who waits next may try.
-  std::optional<Elected> MemoryFailed(SegmentId segment);
+  Abandoned MemoryFailed(SegmentId segment);
 
   // All who waited are attached now.
   absl::StatusOr<std::vector<Attached>> Seal(SessionId session, SegmentId segment,
@@ -101,15 +108,21 @@ class Segments {
   // Null unless the session fills or is attached to the block's segment.
   const Block* FindBlock(SessionId session, BlockId block) const;
 
-  // Unused segments can give up their blocks on a heap; least recently used first.
+  // What unused segments of a memory type could give up.
   struct Unused {
     Bytes bytes;
     size_t blocks = 0;
   };
   Unused UnusedOf(uint32_t memory_type) const;
+  // Gives up the least recently used one. Empty where there is none.
   std::vector<LeasedBlock> EvictOne(uint32_t memory_type);
 
   uint32_t AttachmentsOf(SessionId session) const;
+  struct Totals {
+    uint32_t count = 0;
+    Bytes allocated;
+  };
+  const Totals& totals() const { return totals_; }
   std::vector<SegmentStats> List() const;
 
  private:
@@ -125,20 +138,41 @@ class Segments {
     std::map<SessionId, uint32_t> attached;  // How often each session opened it.
     std::deque<SegmentWaiter> waiters;
     uint64_t last_used = 0;  // Counts uses of all segments; set on becoming unused.
+
+    uint32_t memory_type() const { return blocks.front().block.block_class.memory_type; }
+  };
+  struct UnusedSegments {
+    Unused sum;
+    std::map<uint64_t, Key> by_last_use;
   };
   using Table = std::map<Key, Segment>;
 
   void BecomeWriter(const Key& key, Segment& segment, const SegmentWaiter& waiter);
-  SegmentView Attach(Segment& segment, SessionId session);
+  SegmentView Attach(const Key& key, Segment& segment, SessionId session);
   static SegmentView View(const Segment& segment, SessionId session);
+  void AddAttachment(const Key& key, Segment& segment, SessionId session);
+  void RemoveAttachments(const Key& key, Segment& segment, SessionId session, uint32_t times);
+  void AddWaiter(const Key& key, Segment& segment, const SegmentWaiter& waiter);
+  using Waiters = std::deque<SegmentWaiter>;
+  SegmentWaiter RemoveWaiter(const Key& key, Segment& segment, Waiters::iterator at);
+  void BecomeUnused(const Key& key, Segment& segment);
+  void EndUnused(Segment& segment);
+  void EndSessionIn(const Key& key, SessionId session, SessionEnd& end);
   Abandoned Abandon(Table::iterator at);
-  std::optional<Elected> ElectOrForget(Table::iterator at);
+  std::optional<Elected> Elect(Table::iterator at);
   Abandoned Detach(Table::iterator at, SessionId session, uint32_t times);
   absl::StatusOr<Table::iterator> FindAttached(SessionId session, SegmentId id);
 
   Table table_;
   std::map<SegmentId, Key> by_id_;  // Of all that are not absent.
   std::map<BlockId, Key> by_block_;
+  std::map<CallId, Key> by_call_;  // Of all waiters.
+  // The segments that a session is attached to, each once, and those that it
+  // waits for, once for each call: nothing of a session has to be searched for.
+  std::map<SessionId, std::multiset<Key>> by_session_;
+  std::map<SessionId, uint32_t> attachments_of_;  // How many each session is attached to.
+  std::map<uint32_t, UnusedSegments> unused_;     // By memory type.
+  Totals totals_;
   uint64_t last_id_ = 0;
   uint64_t uses_ = 0;
 };

@@ -26,9 +26,7 @@ enum class NotKeptReason { kCount, kPressure, kUncleanEnd, kNeverCached };
 inline constexpr size_t kNotKeptReasonCount = 4;
 
 struct PoolLimits {
-  Bytes max_allocation_size = Bytes::Max();
-  Bytes max_allocation_capacity = Bytes::Max();  // Leased, reserved and idle together.
-  uint64_t max_free_allocation_count = 64;
+  uint64_t max_free_allocation_count = 64;  // Idle blocks, of all tenants together.
 };
 
 // reserved + leased + idle + being_freed are the bytes allocated through the
@@ -90,7 +88,7 @@ struct SegmentStats {
   Bytes allocated;
   uint32_t blocks = 0;
   uint32_t attached_sessions = 0;
-  uint32_t waiting_sessions = 0;
+  uint32_t waiting_calls = 0;
   std::optional<Checksum> checksum;
 };
 

@@ -2,18 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/connection_acceptor.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <utility>
 
 #include "common/base/status_macros.h"
-#include "common/posix/posix_error.h"
 #include "common/posix/unix_socket.h"
 
 namespace heapbroker {
@@ -29,60 +24,40 @@ constexpr std::chrono::milliseconds kPause(200);
 // So that a flood of connections does not keep the loop from seeing others end.
 constexpr int kAcceptsPerRound = 16;
 
-epoll_event EventOf(uint32_t events, uint64_t key) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = key;
-  return event;
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Start(UniqueFd listener,
-                                                                              Handler handler) {
-  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll) return PosixError(errno, "cannot make an epoll descriptor");
-  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake) return PosixError(errno, "cannot make an eventfd");
+absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Start(
+    UniqueFd listener, size_t max_connections, Handler handler) {
+  HB_ASSIGN_OR_RETURN(Epoll epoll, Epoll::Create());
+  HB_ASSIGN_OR_RETURN(WakeUp wake, WakeUp::Create());
   auto acceptor = std::unique_ptr<ConnectionAcceptor>(new ConnectionAcceptor(
-      std::move(listener), std::move(epoll), std::move(wake), std::move(handler)));
-  HB_RETURN_IF_ERROR(acceptor->Watch(acceptor->wake_.get(), EPOLLIN, kWakeKey));
-  HB_RETURN_IF_ERROR(acceptor->Watch(acceptor->listener_.get(), EPOLLIN, kListenerKey));
+      std::move(listener), std::move(epoll), std::move(wake), max_connections, std::move(handler)));
+  HB_RETURN_IF_ERROR(acceptor->epoll_.Add(acceptor->wake_.fd(), EPOLLIN, kWakeKey));
+  HB_RETURN_IF_ERROR(acceptor->epoll_.Add(acceptor->listener_, EPOLLIN, kListenerKey));
   acceptor->thread_ = std::thread([raw = acceptor.get()] { raw->Run(); });
   return acceptor;
 }
 
-ConnectionAcceptor::ConnectionAcceptor(UniqueFd listener, UniqueFd epoll, UniqueFd wake,
-                                       Handler handler)
+ConnectionAcceptor::ConnectionAcceptor(UniqueFd listener, Epoll epoll, WakeUp wake,
+                                       size_t max_connections, Handler handler)
     : listener_(std::move(listener)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
+      max_connections_(max_connections),
       handler_(std::move(handler)),
       last_key_(kListenerKey) {}
 
 ConnectionAcceptor::~ConnectionAcceptor() { Stop(); }
 
-absl::Status ConnectionAcceptor::Watch(int fd, uint32_t events, uint64_t key) {
-  epoll_event event = EventOf(events, key);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    return PosixError(errno, "cannot watch a descriptor");
-  }
-  return absl::OkStatus();
-}
-
 void ConnectionAcceptor::Run() {
-  std::array<epoll_event, 64> events;
   while (true) {
-    const int timeout_ms = ResumeListeningIfDue();
-    const int count =
-        epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
-    for (int i = 0; i < count; ++i) {
-      const uint64_t key = events[i].data.u64;
-      if (key == kWakeKey) return;
-      if (key == kListenerKey) {
+    ResumeListeningIfDue();
+    for (const Epoll::Event& event : epoll_.Wait(resume_at_)) {
+      if (event.tag == kWakeKey) return;
+      if (event.tag == kListenerKey) {
         AcceptWaiting();
       } else {
-        Forget(key);
+        Forget(event.tag);
       }
     }
   }
@@ -100,10 +75,14 @@ absl::Status ConnectionAcceptor::AcceptOne(bool* accepted) {
   HB_ASSIGN_OR_RETURN(UniqueFd connection, AcceptUnix(listener_));
   if (!connection) return absl::OkStatus();
   *accepted = true;
+  if (duplicates_.size() >= max_connections_) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return absl::OkStatus();
+  }
   // A connection that cannot be watched is closed: its end would not be noticed.
   HB_ASSIGN_OR_RETURN(UniqueFd duplicate, DuplicateFd(connection.get()));
   const uint64_t key = ++last_key_;
-  HB_RETURN_IF_ERROR(Watch(duplicate.get(), EPOLLRDHUP | EPOLLHUP, key));
+  HB_RETURN_IF_ERROR(epoll_.Add(duplicate, EPOLLRDHUP | EPOLLHUP, key));
   duplicates_.emplace(key, std::move(duplicate));
   count_.fetch_add(1, std::memory_order_relaxed);
   handler_(std::move(connection));
@@ -115,34 +94,28 @@ void ConnectionAcceptor::Forget(uint64_t key) {
   if (found == duplicates_.end()) return;
   // Closing alone would not do: gRPC may still have its own descriptor of the
   // socket, and epoll would report the same end for ever.
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.get(), nullptr);
+  epoll_.Remove(found->second);
   duplicates_.erase(found);
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void ConnectionAcceptor::PauseListening() {
-  epoll_event event = EventOf(0, kListenerKey);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
-  resume_at_ = std::chrono::steady_clock::now() + kPause;
+  epoll_.Modify(listener_, 0, kListenerKey).IgnoreError();
+  resume_at_ = Epoll::Clock::now() + kPause;
 }
 
-int ConnectionAcceptor::ResumeListeningIfDue() {
-  if (!resume_at_.has_value()) return -1;
-  const auto left = *resume_at_ - std::chrono::steady_clock::now();
-  if (left > left.zero()) {
-    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+void ConnectionAcceptor::ResumeListeningIfDue() {
+  if (!resume_at_ || *resume_at_ > Epoll::Clock::now()) return;
+  if (epoll_.Modify(listener_, EPOLLIN, kListenerKey).ok()) {
+    resume_at_.reset();
+  } else {
+    resume_at_ = Epoll::Clock::now() + kPause;
   }
-  epoll_event event = EventOf(EPOLLIN, kListenerKey);
-  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
-  resume_at_.reset();
-  return -1;
 }
 
 void ConnectionAcceptor::Stop() {
   if (!thread_.joinable()) return;
-  const uint64_t one = 1;
-  // Cannot fail: the counter of an eventfd has room for more than this one.
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  wake_.Signal();
   thread_.join();
   listener_.Reset();
 }

@@ -6,7 +6,6 @@
 #define DAEMON_RPC_CONNECTION_ACCEPTOR_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/posix/epoll.h"
 #include "common/posix/unique_fd.h"
 
 namespace heapbroker {
@@ -27,6 +27,11 @@ namespace heapbroker {
 // and the duplicate is watched for the peer's end: that is how connections are
 // counted, and how they are cut off when gRPC itself would wait for a peer.
 //
+// There is a bound on connections, since each costs two descriptors and its
+// peer's buffers before anyone knows who it is. One more than that is accepted and
+// closed at once: left in the kernel's queue, it would keep others waiting there
+// until they time out, and its peer would never learn why.
+//
 // One thread, which sleeps until something happens. While descriptors or memory
 // are short it leaves the listener alone and tries again after a pause; who
 // wants to connect waits in the kernel's queue.
@@ -35,10 +40,12 @@ class ConnectionAcceptor {
   // Takes a connected, non-blocking socket.
   using Handler = std::function<void(UniqueFd connection)>;
 
-  // `listener` is a listening, non-blocking socket. `handler` runs on the
-  // acceptor's thread, and not after Stop() has returned.
+  // `listener` is a listening, non-blocking socket. There are never more than
+  // `max_connections` that have not ended. `handler` runs on the acceptor's
+  // thread, and not after Stop() has returned.
   //   RESOURCE_EXHAUSTED, INTERNAL  what the kernel said
   static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Start(UniqueFd listener,
+                                                                   size_t max_connections,
                                                                    Handler handler);
 
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
@@ -55,31 +62,34 @@ class ConnectionAcceptor {
 
   // Connections whose peer has not gone. Thread-safe.
   size_t connections() const { return count_.load(std::memory_order_relaxed); }
+  // Those that were closed at once because there were too many. Thread-safe.
+  uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  ConnectionAcceptor(UniqueFd listener, UniqueFd epoll, UniqueFd wake, Handler handler);
+  ConnectionAcceptor(UniqueFd listener, Epoll epoll, WakeUp wake, size_t max_connections,
+                     Handler handler);
 
-  absl::Status Watch(int fd, uint32_t events, uint64_t key);
   void Run();
   void AcceptWaiting();
   absl::Status AcceptOne(bool* accepted);
   void Forget(uint64_t key);
   void PauseListening();
-  // Milliseconds to sleep at most; -1 for ever.
-  int ResumeListeningIfDue();
+  void ResumeListeningIfDue();
 
   UniqueFd listener_;
-  const UniqueFd epoll_;
-  const UniqueFd wake_;  // An eventfd: written when the thread is to end.
+  Epoll epoll_;
+  WakeUp wake_;  // Signalled when the thread is to end.
+  const size_t max_connections_;
   const Handler handler_;
 
   // Of the thread, and of others only after it has ended.
   absl::flat_hash_map<uint64_t, UniqueFd> duplicates_;
   uint64_t last_key_;
   // When the listener is asked again; empty while it is listened to.
-  std::optional<std::chrono::steady_clock::time_point> resume_at_;
+  std::optional<Epoll::Clock::time_point> resume_at_;
 
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> refused_{0};
   std::thread thread_;
 };
 

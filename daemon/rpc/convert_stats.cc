@@ -37,8 +37,6 @@ void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
 }
 
 void FillLimits(const PoolLimits& limits, v1::PoolLimits& out) {
-  out.set_max_allocation_size(limits.max_allocation_size.count());
-  out.set_max_allocation_capacity(limits.max_allocation_capacity.count());
   out.set_max_free_allocation_count(limits.max_free_allocation_count);
 }
 
@@ -117,7 +115,7 @@ v1::SegmentInfo SegmentMessage(const SegmentStats& segment, uint32_t device_inde
   message.set_allocated_bytes(segment.allocated.count());
   message.set_blocks(segment.blocks);
   message.set_attached_sessions(segment.attached_sessions);
-  message.set_waiting_sessions(segment.waiting_sessions);
+  message.set_waiting_calls(segment.waiting_calls);
   if (segment.checksum.has_value()) {
     *message.mutable_checksum() = ChecksumMessage(*segment.checksum);
   }

@@ -2,12 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/pool_stats_service.h"
 
-#include <dirent.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/base/text.h"
+#include "common/posix/descriptors.h"
 
 namespace heapbroker {
 namespace {
@@ -44,19 +41,6 @@ absl::StatusOr<uint64_t> LastIdOf(const std::string& page_token) {
   return id;
 }
 
-uint64_t CountOpenDescriptors() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir("/proc/self/fd"), closedir);
-  if (directory == nullptr) return 0;
-  uint64_t count = 0;
-  while (const dirent* entry = readdir(directory.get())) count += entry->d_name[0] != '.' ? 1 : 0;
-  return count - 1;  // The one that this function reads with.
-}
-
-uint64_t MaxDescriptors() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
-}
-
 }  // namespace
 
 PoolStatsService::PoolStatsService(const Sessions& sessions, const DeviceBroker& broker,
@@ -78,8 +62,8 @@ absl::StatusOr<v1::GetStatsResponse> PoolStatsService::DoGetStats(const Caller& 
   const Sessions::Counts counts = sessions_.Count();
   response.set_client_sessions(static_cast<uint32_t>(counts.clients));
   response.set_observer_sessions(static_cast<uint32_t>(counts.observers));
-  response.set_open_descriptors(CountOpenDescriptors());
-  response.set_max_descriptors(MaxDescriptors());
+  response.set_open_descriptors(OpenDescriptorCount());
+  response.set_max_descriptors(DescriptorLimit());
   return response;
 }
 

@@ -36,6 +36,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   builder.AddChannelArgument(
       GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
       static_cast<int>(absl::ToInt64Milliseconds(options.handshake_timeout)));
+  // 64 KiB can unpack to a thousand times that, in the queue's threads: nothing is
+  // unpacked, and who sends it is told so.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls_per_connection);
   self->server_ = builder.BuildAndStart();
   if (self->server_ == nullptr) return absl::InternalError("gRPC could not start a server");
@@ -47,11 +52,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   // Last: gRPC loses a connection that comes before it has started.
   HB_ASSIGN_OR_RETURN(
       self->acceptor_,
-      ConnectionAcceptor::Start(std::move(listener), [raw = self.get()](UniqueFd connection) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-        parameters.fd = connection.Release();
-        raw->external_->HandleNewConnection(&parameters);
-      }));
+      ConnectionAcceptor::Start(
+          std::move(listener), options.max_connections, [raw = self.get()](UniqueFd connection) {
+            grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+            parameters.fd = connection.Release();
+            raw->external_->HandleNewConnection(&parameters);
+          }));
   return self;
 }
 
@@ -89,5 +95,7 @@ void RpcServer::Shutdown() {
 }
 
 size_t RpcServer::connections() const { return acceptor_->connections(); }
+
+uint64_t RpcServer::refused_connections() const { return acceptor_->refused(); }
 
 }  // namespace heapbroker

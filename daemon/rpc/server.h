@@ -6,6 +6,7 @@
 #define DAEMON_RPC_SERVER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/messages/limits.h"
 #include "daemon/rpc/connection_acceptor.h"
 #include "daemon/rpc/health_service.h"
 #include "daemon/rpc/live_calls.h"
@@ -26,9 +28,6 @@ namespace heapbroker {
 
 class RpcMethods;
 
-// Largest request; what the session socket tells clients.
-inline constexpr size_t kMaxRequestBytes = 64 * 1024;
-
 struct RpcServerOptions {
   // Threads in the completion queue. They do the sockets' input and output as
   // well, so nothing that they run may wait.
@@ -36,7 +35,10 @@ struct RpcServerOptions {
   // A connection that has not spoken HTTP/2 by then is closed.
   absl::Duration handshake_timeout = absl::Seconds(10);
   // Calls of one connection at a time; a client's further ones wait in it.
-  int max_calls_per_connection = 1024;
+  int max_calls_per_connection = 256;
+  // Connections in all; what comes beyond is closed at once. Each takes two
+  // descriptors, so where these are few the bound has to be lower.
+  size_t max_connections = 1024;
 };
 
 // What is served. All must outlive the server.
@@ -71,6 +73,8 @@ class RpcServer {
 
   // Open connections. Thread-safe.
   size_t connections() const;
+  // Connections that were closed at once because there were too many. Thread-safe.
+  uint64_t refused_connections() const;
 
  private:
   RpcServer();

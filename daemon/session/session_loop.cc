@@ -41,7 +41,7 @@ std::string Describe(const PeerCredentials& peer) {
                       peer.pid == 0 ? "unknown" : absl::StrCat(peer.pid));
 }
 
-std::string Describe(const Connection& connection) {
+std::string Describe(const SessionConnection& connection) {
   if (connection.session() == nullptr) {
     return absl::StrCat("a connection of ", Describe(connection.peer()));
   }
@@ -155,7 +155,8 @@ void SessionLoop::PauseAccepting(const absl::Status& why) {
 }
 
 void SessionLoop::AddConnection(UniqueFd socket) {
-  absl::StatusOr<Connection> accepted = Connection::Accept(std::move(socket), gate_, limits_);
+  absl::StatusOr<SessionConnection> accepted =
+      SessionConnection::Accept(std::move(socket), gate_, limits_);
   if (!accepted.ok()) {
     if (absl::IsResourceExhausted(accepted.status())) PauseAccepting(accepted.status());
     return;  // Otherwise it has gone already.
@@ -171,7 +172,7 @@ void SessionLoop::AddConnection(UniqueFd socket) {
   if (!watched.ok()) End(connection, watched.message());
 }
 
-absl::Status SessionLoop::Watch(Key key, const Connection& connection) {
+absl::Status SessionLoop::Watch(Key key, const SessionConnection& connection) {
   const absl::Status watched =
       epoll_.Add(connection.socket(), connection.WaitEvents(), SocketTag(key));
   if (!watched.ok() || !connection.pidfd()) return watched;

@@ -20,9 +20,10 @@
 #include "common/posix/logging.h"
 #include "common/posix/unique_fd.h"
 #include "daemon/core/requests.h"
-#include "daemon/session/connection.h"
+#include "daemon/messages/limits.h"
 #include "daemon/session/log_limiter.h"
 #include "daemon/session/open_session.h"
+#include "daemon/session/session_connection.h"
 
 namespace heapbroker {
 
@@ -35,7 +36,7 @@ struct SessionServerOptions {
   SessionCountLimits max_sessions;
 
   // What the welcome tells clients of the daemon's limits.
-  uint32_t max_request_bytes = 4 << 20;
+  uint32_t max_request_bytes = kMaxRequestBytes;
   uint32_t max_blocks_per_call = kMaxBlocksPerCall;
   uint32_t max_name_bytes = kMaxNameBytes;
 };
@@ -62,7 +63,7 @@ class SessionLoop {
   // Counted up from 1, so that a late event of a connection that has ended finds
   // nothing, and not a newer one.
   using Key = uint64_t;
-  using Connections = std::map<Key, Connection>;
+  using Connections = std::map<Key, SessionConnection>;
 
   static uint64_t SocketTag(Key key) { return key << 1; }
   static uint64_t PidfdTag(Key key) { return key << 1 | 1; }
@@ -74,7 +75,7 @@ class SessionLoop {
 
   void AcceptSome();
   void AddConnection(UniqueFd socket);
-  absl::Status Watch(Key key, const Connection& connection);
+  absl::Status Watch(Key key, const SessionConnection& connection);
   // Stops listening for a while; `why` is what ran out.
   void PauseAccepting(const absl::Status& why);
 

@@ -38,6 +38,15 @@ MemoryTypeInfo DescribeMemoryType(const VkMemoryType& type, bool backs_external_
   return info;
 }
 
+HeapInfo DescribeHeap(const DeviceSnapshot& snapshot, size_t heap) {
+  HeapInfo info;
+  info.size = Bytes(snapshot.heaps[heap].size);
+  info.device_local = (snapshot.heaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+  const VkDeviceSize budget = heap < snapshot.heap_budgets.size() ? snapshot.heap_budgets[heap] : 0;
+  if (budget != 0) info.driver_budget = std::min(Bytes(budget), info.size);
+  return info;
+}
+
 }  // namespace
 
 DeviceInfo DescribeDevice(const DeviceSnapshot& snapshot, uint32_t external_buffer_types,
@@ -49,8 +58,8 @@ DeviceInfo DescribeDevice(const DeviceSnapshot& snapshot, uint32_t external_buff
   info.type = ToDeviceType(snapshot.type);
   info.device_uuid = snapshot.device_uuid;
   info.driver_uuid = snapshot.driver_uuid;
-  for (const VkMemoryHeap& heap : snapshot.heaps) {
-    info.heaps.push_back({Bytes(heap.size), (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0});
+  for (size_t i = 0; i < snapshot.heaps.size(); ++i) {
+    info.heaps.push_back(DescribeHeap(snapshot, i));
   }
   for (size_t i = 0; i < snapshot.memory_types.size(); ++i) {
     const bool backs_external_buffers = (external_buffer_types >> i & 1) != 0;

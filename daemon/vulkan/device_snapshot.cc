@@ -99,10 +99,19 @@ void ReadProperties(DeviceSnapshot& snapshot) {
 }
 
 void ReadMemory(DeviceSnapshot& snapshot) {
-  VkPhysicalDeviceMemoryProperties memory;
-  vkGetPhysicalDeviceMemoryProperties(snapshot.handle, &memory);
+  VkPhysicalDeviceMemoryProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  const bool has_budget = snapshot.extensions.count(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) != 0;
+  if (has_budget) properties.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(snapshot.handle, &properties);
+  const VkPhysicalDeviceMemoryProperties& memory = properties.memoryProperties;
   snapshot.heaps.assign(memory.memoryHeaps, memory.memoryHeaps + memory.memoryHeapCount);
   snapshot.memory_types.assign(memory.memoryTypes, memory.memoryTypes + memory.memoryTypeCount);
+  if (has_budget) {
+    snapshot.heap_budgets.assign(budget.heapBudget, budget.heapBudget + memory.memoryHeapCount);
+  }
 }
 
 void ReadQueueFamilies(DeviceSnapshot& snapshot) {

@@ -41,6 +41,9 @@ struct DeviceSnapshot {
   Uuid device_uuid{};
   Uuid driver_uuid{};
   std::vector<VkMemoryHeap> heaps;
+  // VkPhysicalDeviceMemoryBudgetPropertiesEXT::heapBudget, one for each heap;
+  // empty where the device does not have VK_EXT_memory_budget.
+  std::vector<VkDeviceSize> heap_budgets;
   std::vector<VkMemoryType> memory_types;
   std::vector<VkQueueFamilyProperties> queue_families;
   uint32_t max_allocation_count = 0;

@@ -71,12 +71,8 @@ absl::Status MemoryClearer::Clear(VkDeviceMemory memory, const MemoryTypeInfo& t
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   HB_RETURN_IF_ERROR(
       ResultToStatus(vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer"));
-  if (by_host) {
-    RecordRelease(buffer, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_WRITE_BIT);
-  } else {
-    RecordFill(buffer);
-    RecordRelease(buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT);
-  }
+  if (!by_host) RecordFill(buffer);
+  RecordRelease(buffer);
   HB_RETURN_IF_ERROR(ResultToStatus(vkEndCommandBuffer(commands_), "vkEndCommandBuffer"));
   return SubmitAndWait();
 }
@@ -121,17 +117,20 @@ void MemoryClearer::RecordFill(const ExternalBuffer& buffer) {
   vkCmdCopyBuffer(commands_, buffer.handle(), buffer.handle(), 1, &copy);
 }
 
-void MemoryClearer::RecordRelease(const ExternalBuffer& buffer, VkPipelineStageFlags stage,
-                                  VkAccessFlags access) {
+// The same for both ways of clearing: a transfer of ownership cannot name the
+// host's stage, and need not, since what the host wrote (and flushed) before a
+// submission is visible to it by itself ("host write ordering guarantees").
+void MemoryClearer::RecordRelease(const ExternalBuffer& buffer) {
   VkBufferMemoryBarrier release{};
   release.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
-  release.srcAccessMask = access;
+  release.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   release.srcQueueFamilyIndex = device_.queue_family();
   release.dstQueueFamilyIndex = VK_QUEUE_FAMILY_EXTERNAL;
   release.buffer = buffer.handle();
   release.size = VK_WHOLE_SIZE;
-  vkCmdPipelineBarrier(commands_, stage, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 1,
-                       &release, 0, nullptr);
+  vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                       VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 1, &release, 0,
+                       nullptr);
 }
 
 absl::Status MemoryClearer::SubmitAndWait() {

@@ -53,8 +53,7 @@ class MemoryClearer {
 
   absl::Status ClearMapped(VkDeviceMemory memory, const MemoryTypeInfo& type, Bytes size);
   void RecordFill(const ExternalBuffer& buffer);
-  void RecordRelease(const ExternalBuffer& buffer, VkPipelineStageFlags stage,
-                     VkAccessFlags access);
+  void RecordRelease(const ExternalBuffer& buffer);
   absl::Status SubmitAndWait();
 
   const VulkanDevice& device_;

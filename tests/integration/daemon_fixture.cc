@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,18 @@ namespace {
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+}
+
+// Each once, however many descriptors of the process refer to it.
+std::set<std::string> Sockets(pid_t pid) {
+  const absl::StatusOr<std::vector<std::string>> open = OpenDescriptors(pid);
+  EXPECT_THAT(open, IsOk());
+  std::set<std::string> sockets;
+  if (!open.ok()) return sockets;
+  for (const std::string& descriptor : *open) {
+    if (absl::StartsWith(descriptor, "socket:")) sockets.insert(descriptor);
+  }
+  return sockets;
 }
 
 }  // namespace
@@ -38,6 +51,10 @@ void DaemonFixture::StartDaemonWith(DaemonOptions options) {
   ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
   options.runtime_dir = runtime_dir_;
   ASSERT_OK_AND_ASSIGN(daemon_, DaemonProcess::Start(std::move(options)));
+  // Whoever asked whether it is ready has gone, so that descriptors can be
+  // compared with what they are now.
+  constexpr size_t kListeners = 2;
+  ASSERT_TRUE(WaitFor([this] { return Sockets(daemon_->pid()).size() == kListeners; }));
   // A channel of its own for each daemon: one that has seen a lost daemon waits
   // before it tries again.
   grpc::ChannelArguments arguments;
@@ -88,7 +105,7 @@ uint32_t DaemonFixture::WaitingSessions() {
   const grpc::Status status = stats_->ListSegments(&context, {}, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   uint32_t waiting = 0;
-  for (const v1::SegmentInfo& segment : response.segments()) waiting += segment.waiting_sessions();
+  for (const v1::SegmentInfo& segment : response.segments()) waiting += segment.waiting_calls();
   return waiting;
 }
 

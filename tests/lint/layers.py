@@ -61,12 +61,12 @@ LAYERS = {
     "daemon/app": Layer(
         ("daemon", "common"), ("abseil", "cli11", "system", "systemd", "toml")),
     PUBLIC: Layer(("common/base/heapbroker",), ("abseil",)),
-    # The library's two halves, private both.
+    # The library's two halves, private both; the lower one is TRANSPORT.
     SRC: Layer(
         (PUBLIC, TRANSPORT, "common", PROTO),
         ("abseil", "grpc", "protobuf", "system", "vulkan", "xxhash")),
     TRANSPORT: Layer(
-        (PUBLIC, SRC, "common", PROTO), ("abseil", "grpc", "protobuf", "system")),
+        (PUBLIC, "common", PROTO), ("abseil", "grpc", "protobuf", "system")),
     # Examples live off what is installed, and bring what they need.
     "client/examples": Layer(
         (PUBLIC, "common/base/heapbroker"),

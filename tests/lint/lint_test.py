@@ -74,6 +74,12 @@ class LintTest(unittest.TestCase):
         self.assertEqual([1, 2], self.includes(
             "client/include/heapbroker/client.h", "common/base/ids.h", "grpcpp/grpcpp.h"))
 
+    def test_the_transport_does_not_include_what_is_built_on_it(self):
+        self.write("client/src/arena.h", "")
+        self.write("client/transport/turn.h", "")
+        self.assertEqual([1], self.includes("client/transport/x.cc", "client/src/arena.h"))
+        self.assertEqual([], self.includes("client/src/x.cc", "client/transport/turn.h"))
+
     def test_examples_include_installed_headers_only(self):
         self.assertEqual([2], self.includes(
             "client/examples/digits/x.cc", "heapbroker/lease.h", "common/base/ids.h"))

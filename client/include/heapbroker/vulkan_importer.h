@@ -98,8 +98,8 @@ struct ImporterStats {
 };
 
 // Imports blocks into one device. A block is imported once, however often it is
-// asked for, while any DeviceBuffer of it is left; imports are made one at a
-// time. Use one importer for each device in a process.
+// asked for, while any DeviceBuffer of it is left; the imports of the whole
+// process are made one at a time. Use one importer for each device in a process.
 //
 // Thread-safe.
 class VulkanImporter {

@@ -8,6 +8,9 @@ blocks run where their first line says: in the repository, in the client's
 folder, and with a daemon or without. Every block must succeed, and the output of
 some is compared with what the README promises. A block with any other heading is
 an error, so that none is skipped by mistake.
+
+The quick start runs twice, the second time where nothing can be downloaded, and
+must leave no process behind.
 """
 
 import os
@@ -23,11 +26,40 @@ REPOSITORY = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # The block that runs all tests cannot run inside one of them.
 TESTS_COMMAND = "tests/run"
+QUICKSTART = "deploy/quickstart"
+# What the quick start, or a build that it starts, could download with.
+DOWNLOADERS = ("apt", "apt-get", "aptitude", "curl", "dpkg", "git", "pip", "pip3", "wget")
 
 
 def blocks():
     with open(os.path.join(REPOSITORY, "README.md"), encoding="utf-8") as readme:
         return [match.groups() for match in FENCE.finditer(readme.read())]
+
+
+def running_from_build():
+    """Pids of the processes whose program lies in build/release."""
+    pids = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            program = os.readlink(f"/proc/{pid}/exe")
+        except OSError:
+            continue  # It has ended, or is none of ours.
+        if program.startswith(os.path.join(REPOSITORY, "build/release/")):
+            pids.add(int(pid))
+    return pids
+
+
+def sections(output):
+    """What the quick start printed, by headline."""
+    parts = re.split(r"^=== (.*)\n", output, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def total(stats, column):
+    """Of all pools together, by a table of heapbrokerctl stats."""
+    rows = [re.split(r"\s{2,}", line.strip()) for line in stats.splitlines()]
+    index = next(row.index(column) for row in rows if column in row)
+    return int(next(row for row in rows if row[0] == "total")[index])
 
 
 class Daemon:
@@ -90,6 +122,9 @@ class ReadmeTest(unittest.TestCase):
                     if commands.strip() == TESTS_COMMAND:
                         self.check_tests_command()
                         continue
+                    if commands.strip() == QUICKSTART:
+                        self.check_quickstart(commands, environment, scratch)
+                        continue
                     output[commands.strip()] = self.run_block(commands, where, environment)
             finally:
                 code = daemon.stop() if daemon is not None else None
@@ -101,9 +136,54 @@ class ReadmeTest(unittest.TestCase):
         with open(os.path.join(REPOSITORY, ".ci/run"), encoding="utf-8") as ci:
             self.assertIn(TESTS_COMMAND, ci.read())
 
+    def check_quickstart(self, commands, environment, scratch):
+        before = running_from_build()
+        self.check_quickstart_output(self.run_block(commands, REPOSITORY, environment))
+        self.assertEqual(running_from_build() - before, set(), "left by the quick start")
+
+        # Everything is there now: it must not even try to fetch anything.
+        calls, without_network = self.stand_in_downloaders(scratch)
+        output = self.run_block(commands, REPOSITORY, {**environment, **without_network})
+        self.check_quickstart_output(output)
+        self.assertEqual(sections(output)["Packages"].strip(),
+                         "All packages of deploy/packages-build.txt are installed.")
+        self.assertFalse(os.path.exists(calls), "the second quick start called a downloader")
+        self.assertEqual(running_from_build() - before, set(), "left by the second quick start")
+
+    def stand_in_downloaders(self, scratch):
+        """Programs that fail instead of downloading, and a file that is made when
+        one is called. Returns the file and the environment in which they are found."""
+        folder = os.path.join(scratch, "downloaders")
+        calls = os.path.join(folder, "calls")
+        os.makedirs(folder)
+        for name in DOWNLOADERS:
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as program:
+                program.write(f'#!/bin/sh\necho "$0 $*" | tee -a {calls} >&2\nexit 100\n')
+            os.chmod(path, 0o755)
+        return calls, {"PATH": folder + os.pathsep + os.environ["PATH"]}
+
+    def check_quickstart_output(self, output):
+        shown = sections(output)
+        results = re.findall(r"^classifier \d \| 963 of 1000 correct$",
+                             shown["4 classifiers at the same time"], re.MULTILINE)
+        self.assertEqual(len(results), 4)
+        self.assertIn("All 4 classifiers agree: 963 of 1000 correct.", shown["End"])
+
+        # Each holds blocks of its own, and all hold the segment's one.
+        held = shown["heapbrokerctl stats, while they hold memory"]
+        self.assertIn("sessions: 4 clients", held)
+        self.assertRegex(held, r"\b1 segment of [1-9]")
+        self.assertGreaterEqual(total(held, "leased blocks"), 5)
+        # The segment stays, for the next one; their blocks are idle.
+        after = shown["heapbrokerctl stats, after they have gone"]
+        self.assertIn("sessions: 0 clients", after)
+        self.assertEqual(total(after, "leased blocks"), 1)
+        self.assertGreaterEqual(total(after, "idle blocks"), 4)
+
+        self.assertEqual("[software]" in held, "WARNING: no GPU was found" in shown["Daemon"])
+
     def check_output(self, output):
-        quickstart = output["deploy/quickstart"]
-        self.assertEqual(quickstart.count("963 of 1000 correct"), 4, quickstart)
         hello = output["build/hello"]
         self.assertIn("leased 64.0 MiB", hello)
         self.assertIn("hello from the first process", hello)

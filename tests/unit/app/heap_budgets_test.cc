@@ -24,6 +24,13 @@ TEST(HeapBudgetsTest, LeavesATenthOfAHardwareHeapToOthers) {
   EXPECT_TRUE(budgets.warnings.empty());
 }
 
+TEST(HeapBudgetsTest, TakesNineTenthsOfWhatTheDriverOffersWhereThatIsLess) {
+  DeviceInfo info = Device(DeviceType::kDiscreteGpu, {GiB(10)});
+  info.heaps[0].driver_budget = GiB(5);
+  EXPECT_EQ(ChooseHeapBudgets(info, GiB(1), {})->limits.at(0), MiB(4608));
+  EXPECT_EQ(ChooseHeapBudgets(info, GiB(1), {{std::nullopt, GiB(8)}})->limits.at(0), GiB(8));
+}
+
 TEST(HeapBudgetsTest, ASoftwareDeviceGetsAtMostHalfOfTheMachine) {
   const DeviceInfo info = Device(DeviceType::kCpu, {GiB(2)});
   EXPECT_EQ(ChooseHeapBudgets(info, GiB(64), {})->limits.at(0), GiB(2));

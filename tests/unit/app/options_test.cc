@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/app/options.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace heapbroker {
 namespace {
@@ -68,6 +72,61 @@ TEST_F(OptionsTest, MistakesEndWithCodeTwo) {
 TEST_F(OptionsTest, HelpAndVersionEndWell) {
   EXPECT_EQ(std::get<ExitNow>(Parse({"--help"})).code, 0);
   EXPECT_EQ(std::get<ExitNow>(Parse({"--version"})).code, 0);
+}
+
+// The effective user, as which DefaultRuntimeDir asks, is nobody's for a while
+// if the test runs as root. Also given back if the test fails.
+class DefaultRuntimeDirTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const text = std::getenv("XDG_RUNTIME_DIR");
+    if (text != nullptr) xdg_runtime_dir_ = text;
+  }
+  void TearDown() override {
+    if (geteuid() != user_) {
+      ASSERT_EQ(seteuid(user_), 0);
+    }
+    if (xdg_runtime_dir_.has_value()) {
+      setenv("XDG_RUNTIME_DIR", xdg_runtime_dir_->c_str(), 1);
+    } else {
+      unsetenv("XDG_RUNTIME_DIR");
+    }
+  }
+
+  void BecomeOrdinaryUser() const {
+    constexpr uid_t kNobody = 65534;
+    if (user_ == 0) {
+      ASSERT_EQ(seteuid(kNobody), 0);
+    }
+  }
+
+ private:
+  const uid_t user_ = geteuid();
+  std::optional<std::string> xdg_runtime_dir_;
+};
+
+TEST_F(DefaultRuntimeDirTest, OfRootIsTheSystemsWhateverItsEnvironmentSays) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root is root";
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(DefaultRuntimeDir().value_or(""), "/run/heapbroker");
+  setenv("XDG_RUNTIME_DIR", "/run/user/0", 1);
+  EXPECT_EQ(DefaultRuntimeDir().value_or(""), "/run/heapbroker");
+}
+
+TEST_F(DefaultRuntimeDirTest, OfOthersIsInTheirOwnRuntimeDirectory) {
+  BecomeOrdinaryUser();
+  setenv("XDG_RUNTIME_DIR", "/run/user/65534", 1);
+  EXPECT_EQ(DefaultRuntimeDir().value_or(""), "/run/user/65534/heapbroker");
+}
+
+TEST_F(DefaultRuntimeDirTest, OfOthersWithoutOneMustBeNamed) {
+  BecomeOrdinaryUser();
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_THAT(DefaultRuntimeDir(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "XDG_RUNTIME_DIR"));
+  setenv("XDG_RUNTIME_DIR", "", 1);
+  EXPECT_THAT(DefaultRuntimeDir(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "XDG_RUNTIME_DIR"));
 }
 
 }  // namespace

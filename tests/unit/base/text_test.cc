@@ -92,6 +92,14 @@ TEST(PrintableTest, EscapesWhatATerminalWouldObey) {
   }
 }
 
+TEST(PrintableTest, EscapesWhatTurnsTheTextAround) {
+  for (const char* text : {"a\xE2\x80\xA8z", "a\xE2\x80\xAEz", "a\xE2\x81\xA6z"}) {
+    EXPECT_EQ(Printable(text).find(text), std::string::npos);
+    EXPECT_FALSE(CheckName("name", text).ok());
+  }
+  EXPECT_TRUE(CheckName("name", "20\xE2\x82\xAC").ok());
+}
+
 TEST(PrintableTest, CutsAtTheLimit) {
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
   EXPECT_EQ(Printable("abc", 3), "abc");

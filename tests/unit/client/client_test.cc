@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/src/descriptor_import.h"
 #include "common/base/mutex.h"
 #include "common/posix/unique_fd.h"
 #include "gmock/gmock.h"
@@ -271,6 +273,58 @@ TEST_F(ClientTest, AFetchedMessageWithoutADescriptorIsAnError) {
   EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kInternal, "something else"));
   // The fake closes its own copy in its own time.
   EXPECT_TRUE(WaitFor([&] { return OpenDescriptorCount(getpid()).value() == before; }));
+}
+
+TEST_F(ClientTest, AFailedImportDoesNotCloseWhatWasFetchedUnderItsNumber) {
+  const std::shared_ptr<Client> client = Connect();
+  ASSERT_OK_AND_ASSIGN(const Lease lease, client->Allocate({.size = Bytes(1)}));
+  ASSERT_OK_AND_ASSIGN(const int original, lease.fd());
+  // As two attachments to one segment do: the same open file, fetched twice.
+  ASSERT_OK_AND_ASSIGN(const Lease again, client->Allocate({.size = Bytes(1)}));
+  daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
+    SessionAnswer answer;
+    answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
+    answer.borrowed_fd = original;
+    return answer;
+  });
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  std::atomic<int> fetched = -1;
+  std::thread fetcher;
+  EXPECT_FALSE(importer
+                   .Import(original,
+                           [&](int duplicate) {
+                             close(duplicate);
+                             fetcher = std::thread([&] { fetched = again.fd().value_or(-1); });
+                             // Were it not to wait, this would be time enough.
+                             WaitFor([&] { return fetched >= 0; }, absl::Milliseconds(200));
+                             return absl::InternalError("the driver refused");
+                           })
+                   .ok());
+  fetcher.join();
+  EXPECT_GE(fcntl(fetched, F_GETFD), 0);
+}
+
+TEST_F(ClientTest, WhatAReplyWithTooManyBlocksGrantsIsReleased) {
+  const std::shared_ptr<Client> client = Connect();
+  daemon_.ChangeAllocateReplies([&](v1::AllocateResponse& response) {
+    v1::Block& unknown = *response.add_blocks();
+    unknown = response.blocks(0);
+    unknown.set_block_id(1000);
+  });
+  EXPECT_THAT(client->AllocateAll({{.size = Bytes(1)}, {.size = Bytes(2)}}),
+              StatusIs(absl::StatusCode::kInternal, "granted 3 blocks for 2 requests"));
+  EXPECT_EQ(daemon_.leased_blocks(), 0u);
+}
+
+TEST_F(ClientTest, WhatAReplyThatMakesNoSenseGrantsIsReleased) {
+  const std::shared_ptr<Client> client = Connect();
+  daemon_.ChangeAllocateReplies([](v1::AllocateResponse& response) {
+    response.mutable_blocks(1)->set_handle_type(v1::HANDLE_TYPE_UNSPECIFIED);
+  });
+  EXPECT_THAT(client->AllocateAll({{.size = Bytes(1)}, {.size = Bytes(2)}, {.size = Bytes(3)}}),
+              StatusIs(absl::StatusCode::kInternal, "handle type 0"));
+  EXPECT_EQ(daemon_.leased_blocks(), 0u);
 }
 
 TEST_F(ClientTest, CallsOfALostDaemonAreUnavailable) {

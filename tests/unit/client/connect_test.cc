@@ -172,6 +172,18 @@ TEST_F(HelloTest, AnAnswerThatIsNoWelcomeIsInternal) {
               StatusIs(absl::StatusCode::kInternal, "token of 5 bytes"));
 }
 
+// What was made until then goes as in any other end: a leak sanitizer sees if not.
+TEST_F(HelloTest, DevicesThatMakeNoSenseAreInternal) {
+  EXPECT_THAT(ConnectTo([](const v1::SessionRequest&) {
+                SessionAnswer answer;
+                answer.reply.mutable_welcome()->set_token(kFakeToken);
+                answer.reply.mutable_welcome()->set_protocol_major(1);
+                answer.reply.mutable_welcome()->add_devices()->set_device_uuid("short");
+                return answer;
+              }),
+              StatusIs(absl::StatusCode::kInternal, "UUID of 5 bytes"));
+}
+
 TEST_F(HelloTest, ADaemonThatHangsUpIsUnavailable) {
   EXPECT_THAT(ConnectTo([](const v1::SessionRequest&) {
                 SessionAnswer answer;

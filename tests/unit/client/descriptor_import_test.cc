@@ -5,12 +5,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <thread>
 
 #include "common/posix/unique_fd.h"
 #include "gtest/gtest.h"
 #include "tests/support/process_facts.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/wait_for.h"
 
 namespace heapbroker {
 namespace {
@@ -107,6 +112,55 @@ TEST(DescriptorImporterTest, DoesNotCloseAForeignFileThatGotTheNumber) {
             kRefused);
   EXPECT_TRUE(IsOpen(foreign.get()));
   EXPECT_EQ(importer.leaked(), 0u);
+}
+
+TEST(DescriptorImporterTest, DoesNotCloseWhatAnotherImporterGotUnderTheNumber) {
+  KcmpComparer kcmp;
+  DescriptorImporter failing(kcmp), other(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  UniqueFd taken;
+  std::atomic<bool> imported = false;
+  std::thread thread;
+  EXPECT_EQ(failing.Import(original.get(),
+                           [&](int duplicate) {
+                             close(duplicate);
+                             thread = std::thread([&] {
+                               EXPECT_THAT(other.Import(original.get(),
+                                                        [&](int second) {
+                                                          taken.Reset(second);
+                                                          imported = true;
+                                                          return absl::OkStatus();
+                                                        }),
+                                           IsOk());
+                             });
+                             // Were it not to wait, this would be time enough.
+                             WaitFor([&] { return imported.load(); }, absl::Milliseconds(200));
+                             return kRefused;
+                           }),
+            kRefused);
+  thread.join();
+  EXPECT_TRUE(IsOpen(taken.get()));
+}
+
+TEST(DescriptorImporterTest, AForkedChildDoesNotWaitForItsParentsImport) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original = OpenDeviceNode();
+  EXPECT_EQ(importer.Import(original.get(),
+                            [&](int) {
+                              const pid_t child = fork();
+                              if (child == 0) {
+                                alarm(10);
+                                const absl::Status status =
+                                    importer.Import(original.get(), [](int) { return kRefused; });
+                                _exit(status == kRefused ? 0 : 1);
+                              }
+                              int status = 0;
+                              EXPECT_EQ(waitpid(child, &status, 0), child);
+                              EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+                              return kRefused;
+                            }),
+            kRefused);
 }
 
 TEST(DescriptorImporterTest, LeaksAndCountsWhenTheKernelDoesNotSay) {

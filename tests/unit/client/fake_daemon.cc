@@ -99,6 +99,16 @@ void FakeDaemon::FailCallsWith(const grpc::Status& status) {
   failure_ = status;
 }
 
+void FakeDaemon::ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change) {
+  MutexLock lock(mutex_);
+  change_allocate_ = std::move(change);
+}
+
+void FakeDaemon::ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change) {
+  MutexLock lock(mutex_);
+  change_open_segment_ = std::move(change);
+}
+
 v1::AllocateRequest FakeDaemon::last_allocate() const {
   MutexLock lock(mutex_);
   return last_allocate_;
@@ -158,6 +168,7 @@ grpc::Status FakeDaemon::Allocate(grpc::ServerContext* context, const v1::Alloca
   }
   MutexLock lock(mutex_);
   last_allocate_ = *request;
+  if (change_allocate_) change_allocate_(*response);
   return grpc::Status::OK;
 }
 
@@ -209,6 +220,7 @@ grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
   response->set_size(segment.size);
   for (const v1::Block& block : segment.blocks) *response->add_blocks() = block;
   if (segment.checksum) *response->mutable_checksum() = *segment.checksum;
+  if (change_open_segment_) change_open_segment_(*response);
   return grpc::Status::OK;
 }
 

@@ -60,6 +60,9 @@ class FakeDaemon : private v1::MemoryBroker::Service {
 
   // Each gRPC call is answered with this instead.
   void FailCallsWith(const grpc::Status& status);
+  // Before they are sent.
+  void ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change);
+  void ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change);
   // The last AllocateRequest.
   v1::AllocateRequest last_allocate() const;
   // Calls of Release, each with its blocks.
@@ -104,6 +107,8 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(v1::AllocateResponse&)> change_allocate_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(v1::OpenSegmentResponse&)> change_open_segment_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiting_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<uint64_t, UniqueFd> leased_ ABSL_GUARDED_BY(mutex_);

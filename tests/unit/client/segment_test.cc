@@ -70,6 +70,14 @@ TEST_F(SegmentTest, DestructionDetachesOnce) {
   EXPECT_EQ(daemon_.segment_users("weights"), 0);
 }
 
+TEST_F(SegmentTest, AReplyThatMakesNoSenseLeavesNothingAttached) {
+  daemon_.ChangeOpenSegmentReplies(
+      [](v1::OpenSegmentResponse& response) { response.mutable_blocks(1)->set_device_index(9); });
+  EXPECT_THAT(client_->OpenSegment(Weights()),
+              StatusIs(absl::StatusCode::kInternal, "makes no sense"));
+  EXPECT_EQ(daemon_.segment_users("weights"), 0);
+}
+
 TEST_F(SegmentTest, OthersWaitForTheWriterWithoutADeadline) {
   ClientOptions options{.runtime_dir = daemon_.runtime_dir(),
                         .call_timeout = absl::Milliseconds(50)};

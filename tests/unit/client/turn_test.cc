@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "client/src/turn.h"
+#include "client/transport/turn.h"
 
 #include <atomic>
 #include <thread>

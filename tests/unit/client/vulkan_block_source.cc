@@ -56,6 +56,7 @@ absl::StatusOr<UniqueFd> Export(VkDevice device, VkDeviceMemory memory) {
                                   .handleType = kHandleType};
   int fd = -1;
   HB_RETURN_IF_ERROR(VulkanStatus(get_fd(device, &info, &fd), "vkGetMemoryFdKHR"));
+  if (fd < 0) return absl::InternalError("vkGetMemoryFdKHR succeeded without a descriptor");
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   return UniqueFd(fd);
 }

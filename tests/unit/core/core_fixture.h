@@ -70,6 +70,13 @@ class CoreTest : public ::testing::Test {
     return broker_->Release(session, {block});
   }
 
+  // The same for two leases of the same memory, whose ids differ.
+  const void* MemoryOf(SessionId session, BlockId block) {
+    const absl::StatusOr<FetchedBlock> fetched = broker_->Fetch(session, block);
+    EXPECT_THAT(fetched, IsOk());
+    return fetched.ok() ? fetched->exported.get() : nullptr;
+  }
+
   CallId NewCall() { return CallId(++last_call_); }
 
   // Of the pool of memory type 0, and of the direct row.

@@ -47,7 +47,7 @@ TEST_F(SegmentsTest, TheFirstSessionWritesAndTheOthersAttachToTheSameBlocks) {
   EXPECT_TRUE(writer.writer);
   EXPECT_FALSE(writer.checksum.has_value());
   const CallId waits = StartOpen(second, Create("weights", MiB(10)));
-  EXPECT_EQ(Only().waiting_sessions, 1u);
+  EXPECT_EQ(Only().waiting_calls, 1u);
   ASSERT_THAT(broker_->SealSegment(first, writer.id, kSum), IsOk());
   ASSERT_THAT(events_.segment(waits), IsOk());
   const SegmentView& reader = *events_.segment(waits);
@@ -186,6 +186,54 @@ TEST_F(SegmentsTest, AttachingToNothingIsNotFoundUnlessItWaits) {
   ASSERT_OK_AND_ASSIGN(const SegmentView view, Open(first, Create("weights", MiB(1))));
   ASSERT_THAT(broker_->SealSegment(first, view.id, kSum), IsOk());
   EXPECT_THAT(events_.segment(waits), IsOk());
+}
+
+TEST_F(SegmentsTest, WhoAttachesWithoutWaitingIsToldWhenTheWriterGivesUp) {
+  Start(MiB(512));
+  const SessionId first = NewSession(kAlice), second = NewSession(kAlice),
+                  third = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const SegmentView view, Open(first, Create("weights", MiB(1))));
+  const CallId attacher = StartOpen(second, Attach("weights"));
+  const CallId waiter = StartOpen(third, Attach("weights", OpenMode::kAttachWait));
+  ASSERT_THAT(broker_->CloseSegment(first, view.id), IsOk());
+  EXPECT_THAT(events_.segment(attacher), StatusIs(StatusCode::kNotFound, "weights"));
+  EXPECT_FALSE(events_.Has(waiter));
+}
+
+TEST_F(SegmentsTest, WhoAttachesWithoutWaitingStaysWhileAnotherWriterFollows) {
+  Start(MiB(512));
+  const SessionId first = NewSession(kAlice), second = NewSession(kAlice),
+                  third = NewSession(kAlice);
+  ASSERT_THAT(Open(first, Create("weights", MiB(1))), IsOk());
+  const CallId attacher = StartOpen(second, Attach("weights"));
+  const CallId creator = StartOpen(third, Create("weights", MiB(1)));
+  broker_->EndSession(first);
+  executor_.RunAll();
+  ASSERT_THAT(events_.segment(creator), IsOk());
+  EXPECT_FALSE(events_.Has(attacher));
+  ASSERT_THAT(broker_->SealSegment(third, events_.segment(creator)->id, kSum), IsOk());
+  EXPECT_THAT(events_.segment(attacher), IsOk());
+}
+
+TEST_F(SegmentsTest, CountsSegmentsAndAttachmentsThroughEveryEnd) {
+  Start(MiB(512));
+  const SessionId first = NewSession(kAlice), second = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const SegmentView view, Open(first, Create("a", MiB(1))));
+  ASSERT_THAT(Open(first, Create("b", MiB(2))), IsOk());
+  ASSERT_THAT(broker_->SealSegment(first, view.id, kSum), IsOk());
+  ASSERT_THAT(Open(second, Attach("a")), IsOk());
+  EXPECT_EQ(broker_->Stats().segments, 2u);
+  EXPECT_EQ(broker_->Stats().segment_bytes, MiB(3));
+  EXPECT_EQ(broker_->Holdings(first).attached_segments, 2u);
+  broker_->EndSession(first);
+  EXPECT_EQ(broker_->Stats().segments, 1u);
+  EXPECT_EQ(broker_->Stats().segment_bytes, MiB(1));
+  EXPECT_EQ(broker_->Holdings(first).attached_segments, 0u);
+  broker_->EndSession(second);
+  EXPECT_EQ(broker_->Holdings(second).attached_segments, 0u);
+  broker_->EvictEverything();
+  EXPECT_EQ(broker_->Stats().segments, 0u);
+  EXPECT_EQ(broker_->Stats().segment_bytes, Bytes());
 }
 
 TEST_F(SegmentsTest, AWaitThatIsCancelledEndsAtOnce) {

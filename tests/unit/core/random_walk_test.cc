@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thousands of random calls in random order, with device jobs, failures and
 // deaths in between; after each of them what the core promises must hold.
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -17,9 +18,13 @@ namespace {
 
 class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uint32_t> {
  protected:
+  // What tells memory apart, whatever the ids of its leases. Kept for ever here, so
+  // that no address is used twice.
+  using Memory = std::shared_ptr<const ExportedHandle>;
+
   struct Client {
     TenantId tenant;
-    std::set<BlockId> blocks;
+    std::map<BlockId, Memory> blocks;
     std::vector<SegmentId> segments;  // One entry for each attachment.
     std::set<SegmentId> filling;
     std::set<CallId> calls;  // Deferred, and not told of yet.
@@ -40,21 +45,27 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
     clients_.emplace(NewSession(tenant), Client{tenant, {}, {}, {}, {}});
   }
 
-  void Granted(Client& client, const Grant& grant) {
+  // Memory that a tenant has had is never anyone else's.
+  Memory CheckOwner(SessionId session, const Client& client, BlockId block) {
+    const absl::StatusOr<FetchedBlock> fetched = broker_->Fetch(session, block);
+    EXPECT_THAT(fetched, IsOk());
+    if (!fetched.ok()) return nullptr;
+    const auto [owner, is_new] = owner_of_.emplace(fetched->exported, client.tenant);
+    EXPECT_EQ(owner->second, client.tenant);
+    return fetched->exported;
+  }
+
+  void Granted(SessionId session, Client& client, const Grant& grant) {
     for (const GrantedBlock& block : grant.blocks) {
-      // A block that a tenant has had is never anyone else's.
-      const auto [owner, is_new] = owner_of_.emplace(block.id, client.tenant);
-      EXPECT_EQ(owner->second, client.tenant);
-      EXPECT_TRUE(held_.insert(block.id).second) << "leased twice: " << block.id;
-      client.blocks.insert(block.id);
+      EXPECT_TRUE(ids_.insert(block.id).second) << "an id used again: " << block.id;
+      const Memory memory = CheckOwner(session, client, block.id);
+      EXPECT_TRUE(held_.insert(memory).second) << "leased to two: " << block.id;
+      client.blocks.emplace(block.id, memory);
       EXPECT_GE(block.allocation_size, block.size);
     }
   }
-  void Opened(Client& client, const SegmentView& view) {
-    for (const GrantedBlock& block : view.blocks) {
-      const auto [owner, is_new] = owner_of_.emplace(block.id, client.tenant);
-      EXPECT_EQ(owner->second, client.tenant);
-    }
+  void Opened(SessionId session, Client& client, const SegmentView& view) {
+    for (const GrantedBlock& block : view.blocks) CheckOwner(session, client, block.id);
     client.segments.push_back(view.id);
     if (view.writer) client.filling.insert(view.id);
   }
@@ -67,9 +78,9 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
           continue;
         }
         if (is_open_.contains(*it)) {
-          if (events_.segment(*it).ok()) Opened(client, *events_.segment(*it));
+          if (events_.segment(*it).ok()) Opened(session, client, *events_.segment(*it));
         } else if (events_.grant(*it).ok()) {
-          Granted(client, *events_.grant(*it));
+          Granted(session, client, *events_.grant(*it));
         }
         it = client.calls.erase(it);
       }
@@ -89,7 +100,7 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
     if (!outcome.ok()) {
       EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kResourceExhausted, ""));
     } else if (auto* grant = std::get_if<Grant>(&*outcome)) {
-      Granted(client, *grant);
+      Granted(session, client, *grant);
     } else {
       client.calls.insert(call);
       ++deferred_;
@@ -102,16 +113,37 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
     const std::string name(1, static_cast<char>('a' + Draw(4)));
     OpenSegmentRequest request{name, OpenMode::kCreateOrAttach, MiB(1 + name[0] % 16),
                                MemoryKind::kDeviceLocal};
-    if (Draw(3) == 0) request = {name, OpenMode::kAttachWait, Bytes(), MemoryKind::kDeviceLocal};
+    if (Draw(3) == 0) {
+      const OpenMode mode = Draw(2) == 0 ? OpenMode::kAttachWait : OpenMode::kAttach;
+      request = {name, mode, Bytes(), MemoryKind::kDeviceLocal};
+    }
     const CallId call = NewCall();
     auto outcome = broker_->OpenSegment(session, call, request);
     if (!outcome.ok()) return;
     if (auto* view = std::get_if<SegmentView>(&*outcome)) {
-      Opened(client, *view);
+      Opened(session, client, *view);
     } else {
       client.calls.insert(call);
       is_open_.insert(call);
+      if (request.mode == OpenMode::kAttach) attaching_.emplace(call, name);
       ++deferred_;
+    }
+  }
+
+  // Whoever attaches without waiting for a segment to be made waits for one that
+  // is being filled, and not after its writer has given up.
+  void CheckAttachers() const {
+    std::set<std::pair<TenantId, std::string>> existing;
+    for (const SegmentStats& segment : broker_->ListSegments()) {
+      existing.emplace(segment.tenant, segment.name);
+    }
+    for (const auto& [session, client] : clients_) {
+      for (CallId call : client.calls) {
+        const auto attaching = attaching_.find(call);
+        if (attaching == attaching_.end()) continue;
+        EXPECT_TRUE(existing.contains({client.tenant, attaching->second}))
+            << "call " << call << " waits for \"" << attaching->second << "\", which is gone";
+      }
     }
   }
 
@@ -119,10 +151,10 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
     SessionId session;
     Client& client = AnyClient(&session);
     if (client.blocks.empty()) return;
-    const BlockId block = *client.blocks.begin();
+    const auto [block, memory] = *client.blocks.begin();
     EXPECT_THAT(Release(session, block), IsOk());
     client.blocks.erase(block);
-    held_.erase(block);
+    held_.erase(memory);
   }
 
   void DoSealOrClose() {
@@ -147,7 +179,7 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
   void DoDie() {
     SessionId session;
     Client& client = AnyClient(&session);
-    for (BlockId block : client.blocks) held_.erase(block);
+    for (const auto& [block, memory] : client.blocks) held_.erase(memory);
     // Its calls end, too; only nobody looks.
     clients_.erase(session);
     broker_->EndSession(session);
@@ -182,9 +214,11 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
 
   std::mt19937 random_{GetParam()};
   std::map<SessionId, Client> clients_;
-  std::map<BlockId, TenantId> owner_of_;
-  std::set<BlockId> held_;
+  std::map<Memory, TenantId> owner_of_;
+  std::set<Memory> held_;
+  std::set<BlockId> ids_;  // Of all leases there were.
   std::set<CallId> is_open_;
+  std::map<CallId, std::string> attaching_;  // The segment's name.
   size_t deferred_ = 0;
 };
 
@@ -198,6 +232,7 @@ TEST_P(RandomWalkTest, KeepsEveryPromiseAndEndsEmpty) {
   for (int i = 0; i < 4000 && !HasFailure(); ++i) {
     Step();
     CheckSums();
+    CheckAttachers();
   }
   EXPECT_LE(device_->counts().peak_bytes, MiB(96));
   EXPECT_LE(device_->counts().peak_live, 40u);
@@ -223,7 +258,14 @@ TEST_P(RandomWalkTest, KeepsEveryPromiseAndEndsEmpty) {
   EXPECT_EQ(events_.distinct(), deferred_);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomWalkTest, ::testing::Range(1u, 13u));
+// How many walks: HEAPBROKER_WALK_SEEDS, or as many as a quick run has time for.
+// What is no number above zero makes none, which gtest reports as a failure.
+uint32_t Seeds() {
+  const char* const text = std::getenv("HEAPBROKER_WALK_SEEDS");
+  return text == nullptr ? 12 : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomWalkTest, ::testing::Range(1u, 1 + Seeds()));
 
 }  // namespace
 }  // namespace heapbroker

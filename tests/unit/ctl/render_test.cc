@@ -90,7 +90,7 @@ TEST(RenderSegmentsTest, ShowsStateAndChecksum) {
   filling.set_segment_id(2);
   filling.set_state(v1::SegmentInfo::STATE_FILLING);
   filling.set_attached_sessions(1);
-  filling.set_waiting_sessions(3);
+  filling.set_waiting_calls(3);
   EXPECT_EQ(RenderSegments(segments),
             "id  name    uid  device  state         size  allocated  blocks  attached  waiting  "
             "checksum\n"
@@ -121,7 +121,7 @@ TEST(RenderJsonTest, UsesTheNamesOfTheProtoFilesAndWritesZeros) {
   const auto json = RenderJson(segments);
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_THAT(*json, HasSubstr("\"allocated_bytes\": \"1152921504606846976\""));
-  EXPECT_THAT(*json, HasSubstr("\"waiting_sessions\": 0"));
+  EXPECT_THAT(*json, HasSubstr("\"waiting_calls\": 0"));
   EXPECT_THAT(*json, HasSubstr("\"next_page_token\": \"\""));
 }
 

@@ -157,6 +157,23 @@ TEST_F(RuntimeDirTest, ADirectoryThatOthersCanWriteIsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(RuntimeDir::Acquire(path_, 0750).status()));
 }
 
+TEST_F(RuntimeDirTest, ADirectoryThatTheOwnGroupCanWriteIsUsed) {
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  ASSERT_EQ(chown(path_.c_str(), geteuid(), getegid()), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0770), 0);
+  const RuntimeDir dir = Acquire();
+}
+
+TEST_F(RuntimeDirTest, ADirectoryThatAnotherGroupCanWriteIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory to any group";
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  ASSERT_EQ(chown(path_.c_str(), geteuid(), 65534), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0770), 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(RuntimeDir::Acquire(path_, 0750).status()));
+  ASSERT_EQ(chmod(path_.c_str(), 0750), 0);
+  const RuntimeDir dir = Acquire();
+}
+
 TEST_F(RuntimeDirTest, ADirectoryOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);

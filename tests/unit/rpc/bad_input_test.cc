@@ -225,6 +225,21 @@ TEST_F(BadInputTest, RefusesRequestsOverTheLimitAndServesTheNext) {
   AllocateOne(session_, 1);
 }
 
+TEST_F(BadInputTest, UnpacksNoCompressedRequest) {
+  v1::OpenSegmentRequest request;
+  request.set_name(std::string(4 << 20, 'n'));
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    CallContext context(session_);
+    context.get()->set_compression_algorithm(algorithm);
+    v1::OpenSegmentResponse response;
+    // Unpacked it would be over the limit of size: RESOURCE_EXHAUSTED.
+    EXPECT_EQ(memory_->OpenSegment(context.get(), request, &response).error_code(),
+              grpc::StatusCode::UNIMPLEMENTED);
+  }
+  CallContext context(session_);
+  EXPECT_TRUE(Allocate(context, 1 << 20).ok());
+}
+
 TEST_F(BadInputTest, RefusesEnumsThatAreNotKnown) {
   v1::AllocateRequest request;
   request.add_blocks()->set_size(1);
@@ -281,6 +296,40 @@ TEST_F(BadInputTest, ClosesASilentOrBabblingConnectionWithoutHarm) {
   AllocateOne(session_, 1);
   // The garbage is noticed and its connection closed; silence is not, so soon.
   EXPECT_TRUE(WaitFor([this] { return server_->connections() == 2; }));
+}
+
+// Silence, and the first words of HTTP/2 without the rest.
+constexpr absl::string_view kHalfAHandshake[] = {"", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"};
+
+TEST_F(BadInputTest, ConnectionsThatGoNoFurtherTakeNoMoreThanTheirShareAndNotForLong) {
+  const std::string path = directory_.File("small.sock");
+  absl::StatusOr<UniqueFd> listener = ListenUnix(path, SocketKind::kStream, 0600);
+  ASSERT_TRUE(listener.ok());
+  RpcServerOptions options;
+  options.max_connections = 4;
+  options.handshake_timeout = absl::Milliseconds(200);
+  const absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(
+      *std::move(listener), {memory_service_, stats_service_, health_service_}, options);
+  ASSERT_TRUE(server.ok());
+  std::vector<UniqueFd> idlers;
+  for (int i = 0; i < 100; ++i) {
+    absl::StatusOr<UniqueFd> idler = ConnectUnix(path, SocketKind::kStream, absl::Seconds(5));
+    ASSERT_TRUE(idler.ok()) << idler.status();
+    const absl::string_view words = kHalfAHandshake[i % 2];
+    // Refused ones may be closed by now.
+    static_cast<void>(send(idler->get(), words.data(), words.size(), MSG_NOSIGNAL));
+    idlers.push_back(*std::move(idler));
+    ASSERT_LE((*server)->connections(), options.max_connections);
+  }
+  EXPECT_TRUE(WaitFor([&] { return (*server)->refused_connections() >= 90; }));
+  EXPECT_TRUE(WaitFor([&] { return (*server)->connections() == 0; }));
+
+  const auto stub = v1::PoolStats::NewStub(
+      grpc::CreateChannel(absl::StrCat("unix:", path), grpc::InsecureChannelCredentials()));
+  CallContext context;
+  v1::GetStatsResponse response;
+  const grpc::Status status = stub->GetStats(context.get(), {}, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST_F(BadInputTest, ClosesAConnectionThatSaysNothingForTooLong) {

@@ -17,6 +17,7 @@
 
 #include "absl/time/time.h"
 #include "common/base/mutex.h"
+#include "common/posix/descriptors.h"
 #include "common/posix/unix_socket.h"
 #include "gtest/gtest.h"
 #include "tests/support/temp_dir.h"
@@ -33,13 +34,14 @@ constexpr bool kUndefinedBehaviorSanitizer = false;
 
 class ConnectionAcceptorTest : public testing::Test {
  protected:
-  ConnectionAcceptorTest() {
+  explicit ConnectionAcceptorTest(size_t max_connections = 1000) {
     absl::StatusOr<UniqueFd> listener = ListenUnix(path_, SocketKind::kStream, 0600);
     EXPECT_TRUE(listener.ok()) << listener.status();
-    auto acceptor = ConnectionAcceptor::Start(*std::move(listener), [this](UniqueFd connection) {
-      MutexLock lock(mutex_);
-      accepted_.push_back(std::move(connection));
-    });
+    auto acceptor = ConnectionAcceptor::Start(*std::move(listener), max_connections,
+                                              [this](UniqueFd connection) {
+                                                MutexLock lock(mutex_);
+                                                accepted_.push_back(std::move(connection));
+                                              });
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
     acceptor_ = *std::move(acceptor);
   }
@@ -128,6 +130,54 @@ TEST_F(ConnectionAcceptorTest, WaitsQuietlyWhileDescriptorsAreShortAndThenAccept
 
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_TRUE(WaitForConnections(1));
+}
+
+class FullConnectionAcceptorTest : public ConnectionAcceptorTest {
+ protected:
+  static constexpr size_t kMaxConnections = 3;
+
+  FullConnectionAcceptorTest() : ConnectionAcceptorTest(kMaxConnections) {
+    while (held_.size() < kMaxConnections) held_.push_back(Connect());
+    EXPECT_TRUE(WaitForConnections(kMaxConnections));
+  }
+
+  // Whether the acceptor has closed `connection`.
+  static bool IsClosed(const UniqueFd& connection) {
+    char byte = 0;
+    return WaitReadable(connection, absl::Seconds(5)).ok() &&
+           recv(connection.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+  size_t accepted() {
+    MutexLock lock(mutex_);
+    return accepted_.size();
+  }
+
+  std::vector<UniqueFd> held_;
+};
+
+TEST_F(FullConnectionAcceptorTest, ClosesWhatComesBeyondTheBoundAtOnceAndCountsIt) {
+  // More than the kernel's queue takes where it is left to fill up.
+  constexpr uint64_t kMore = 500;
+  const uint64_t before = OpenDescriptorCount();
+  for (uint64_t i = 0; i < kMore; ++i) {
+    const UniqueFd more = Connect();
+    ASSERT_TRUE(IsClosed(more)) << i;
+  }
+  EXPECT_EQ(acceptor_->refused(), kMore);
+  EXPECT_EQ(acceptor_->connections(), kMaxConnections);
+  EXPECT_EQ(accepted(), kMaxConnections);
+  EXPECT_TRUE(WaitFor([&] { return OpenDescriptorCount() == before; }));
+}
+
+TEST_F(FullConnectionAcceptorTest, TakesOneMoreForEachThatEnds) {
+  EXPECT_TRUE(IsClosed(Connect()));
+  held_.pop_back();
+  ASSERT_TRUE(WaitForConnections(kMaxConnections - 1));
+  const UniqueFd next = Connect();
+  EXPECT_TRUE(WaitForConnections(kMaxConnections));
+  EXPECT_TRUE(WaitFor([this] { return accepted() == kMaxConnections + 1; }));
+  EXPECT_TRUE(IsClosed(Connect()));
+  EXPECT_EQ(acceptor_->refused(), 2u);
 }
 
 TEST_F(ConnectionAcceptorTest, EndsConnectionsOnBothSides) {

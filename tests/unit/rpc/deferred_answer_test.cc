@@ -82,7 +82,7 @@ class DeferredAnswerTest : public ServerFixture {
   bool WaitForWaiters(uint32_t count) {
     return WaitFor([this, count] {
       const std::vector<SegmentStats> segments = broker_.ListSegments();
-      return segments.size() == 1 && segments[0].waiting_sessions == count;
+      return segments.size() == 1 && segments[0].waiting_calls == count;
     });
   }
 

@@ -103,7 +103,7 @@ TEST_F(ServerShutdownTest, EndsUnderLoadAndTellsEveryCallThatItIsUnavailable) {
   }
   ASSERT_TRUE(WaitFor([this] {
     const std::vector<SegmentStats> segments = broker_.ListSegments();
-    return segments.size() == 1 && segments[0].waiting_sessions == 20;
+    return segments.size() == 1 && segments[0].waiting_calls == 20;
   }));
 
   EXPECT_LT(TimedShutdown(), absl::Seconds(2));
@@ -119,7 +119,7 @@ TEST_F(ServerShutdownTest, EndsUnderLoadAndTellsEveryCallThatItIsUnavailable) {
   stop.store(true);
   for (std::thread& thread : callers) thread.join();
   EXPECT_TRUE(WaitFor([this] { return pending_.size() == 0; }));
-  EXPECT_EQ(broker_.ListSegments()[0].waiting_sessions, 0u);
+  EXPECT_EQ(broker_.ListSegments()[0].waiting_calls, 0u);
 }
 
 TEST_F(ServerShutdownTest, DoesNotWaitForADriverThatHangsAndUndoesWhatItGrantsLater) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/vulkan/device_description.h"
 
+#include <optional>
 #include <utility>
 
 #include "daemon/vulkan/device.h"
@@ -84,6 +85,29 @@ TEST(DeviceDescriptionTest, DescribesHeapsAndTypes) {
   EXPECT_TRUE(info.memory_types[0].device_local);
   EXPECT_FALSE(info.memory_types[0].host_visible);
   EXPECT_FALSE(info.memory_types[2].host_cached);
+}
+
+TEST(DeviceDescriptionTest, CarriesTheDriversBudgetOfEachHeap) {
+  DeviceSnapshot snapshot = Gpu();
+  snapshot.heaps.push_back({.size = GiB(16).count(), .flags = 0});
+  snapshot.heap_budgets = {GiB(7).count(), GiB(16).count()};
+  const DeviceInfo info = DescribeDevice(snapshot, 1);
+  EXPECT_EQ(info.heaps[0].driver_budget, GiB(7));
+  EXPECT_EQ(info.heaps[1].driver_budget, GiB(16));
+}
+
+TEST(DeviceDescriptionTest, ADriverThatTellsNoBudgetHasNone) {
+  EXPECT_EQ(DescribeDevice(Gpu(), 1).heaps[0].driver_budget, std::nullopt);
+}
+
+TEST(DeviceDescriptionTest, DoesNotBelieveImpossibleBudgets) {
+  DeviceSnapshot snapshot = Gpu();
+  snapshot.heap_budgets = {0};
+  EXPECT_EQ(DescribeDevice(snapshot, 1).heaps[0].driver_budget, std::nullopt);
+  for (const VkDeviceSize budget : {GiB(8).count() + 1, ~VkDeviceSize{0}}) {
+    snapshot.heap_budgets = {budget};
+    EXPECT_EQ(DescribeDevice(snapshot, 1).heaps[0].driver_budget, GiB(8)) << budget;
+  }
 }
 
 TEST(DeviceDescriptionTest, OnlyTypesThatBackExternalBuffersAreExportable) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One connection of the session socket.
-#ifndef DAEMON_SESSION_CONNECTION_H_
-#define DAEMON_SESSION_CONNECTION_H_
+#ifndef DAEMON_SESSION_SESSION_CONNECTION_H_
+#define DAEMON_SESSION_SESSION_CONNECTION_H_
 
 #include <cstdint>
 #include <optional>
@@ -27,13 +27,13 @@ namespace heapbroker {
 //
 // Owns socket, pidfd and session: destroying it closes and ends all three. Not
 // thread-safe.
-class Connection {
+class SessionConnection {
  public:
   // Takes the peer's identity from the kernel.
   //   UNAVAILABLE         the peer has gone already
   //   RESOURCE_EXHAUSTED  descriptors ran out
-  static absl::StatusOr<Connection> Accept(UniqueFd socket, SessionGate& gate,
-                                           const v1::SessionLimits& limits);
+  static absl::StatusOr<SessionConnection> Accept(UniqueFd socket, SessionGate& gate,
+                                                  const v1::SessionLimits& limits);
 
   // Borrowed, for waiting. Readable: see WaitEvents. `pidfd` becomes readable
   // when the peer's process ends, and may be empty: see OpenPeerPidfd.
@@ -53,7 +53,7 @@ class Connection {
   const PeerCredentials& peer() const { return conversation_.peer(); }
 
  private:
-  Connection(UniqueFd socket, UniqueFd pidfd, Conversation conversation)
+  SessionConnection(UniqueFd socket, UniqueFd pidfd, Conversation conversation)
       : socket_(std::move(socket)),
         pidfd_(std::move(pidfd)),
         conversation_(std::move(conversation)) {}
@@ -73,4 +73,4 @@ class Connection {
 };
 
 }  // namespace heapbroker
-#endif  // DAEMON_SESSION_CONNECTION_H_
+#endif  // DAEMON_SESSION_SESSION_CONNECTION_H_

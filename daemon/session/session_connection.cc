@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/session/connection.h"
+#include "daemon/session/session_connection.h"
 
 #include <linux/sockios.h>
 #include <sys/epoll.h>
@@ -36,8 +36,8 @@ bool AllRead(const UniqueFd& socket) {
 
 }  // namespace
 
-absl::StatusOr<Connection> Connection::Accept(UniqueFd socket, SessionGate& gate,
-                                              const v1::SessionLimits& limits) {
+absl::StatusOr<SessionConnection> SessionConnection::Accept(UniqueFd socket, SessionGate& gate,
+                                                            const v1::SessionLimits& limits) {
   HB_ASSIGN_OR_RETURN(const PeerCredentials peer, GetPeerCredentials(socket));
   absl::StatusOr<UniqueFd> pidfd = OpenPeerPidfd(socket);
   if (!pidfd.ok()) {
@@ -45,14 +45,14 @@ absl::StatusOr<Connection> Connection::Accept(UniqueFd socket, SessionGate& gate
     SendPacket(socket, RefusalPacket(pidfd.status())).IgnoreError();
     return pidfd.status();
   }
-  return Connection(std::move(socket), *std::move(pidfd), Conversation(gate, limits, peer));
+  return SessionConnection(std::move(socket), *std::move(pidfd), Conversation(gate, limits, peer));
 }
 
-uint32_t Connection::WaitEvents() const {
+uint32_t SessionConnection::WaitEvents() const {
   return waits_for_reader_ ? EPOLLOUT | EPOLLET | EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
 }
 
-std::optional<std::string> Connection::Advance() {
+std::optional<std::string> SessionConnection::Advance() {
   waits_for_reader_ = !AllRead(socket_);
   if (waits_for_reader_) return std::nullopt;
   std::array<char, kMaxRequestPacketBytes> buffer;
@@ -76,7 +76,7 @@ std::optional<std::string> Connection::Advance() {
   return Send(answer);
 }
 
-std::optional<std::string> Connection::Send(const Answer& answer) {
+std::optional<std::string> SessionConnection::Send(const Answer& answer) {
   absl::StatusOr<SendResult> sent;
   if (answer.exported != nullptr) {
     sent = SendPacket(socket_, answer.packet, {answer.exported->fd()});
@@ -100,7 +100,7 @@ std::optional<std::string> Connection::Send(const Answer& answer) {
   return std::nullopt;
 }
 
-void Connection::DiscardRequests() {
+void SessionConnection::DiscardRequests() {
   // No more come after this, so that none can slip in behind the last look.
   shutdown(socket_.get(), SHUT_RD);
   std::array<char, 1> buffer;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One at a time, without a lock held meanwhile.
-#ifndef CLIENT_SRC_TURN_H_
-#define CLIENT_SRC_TURN_H_
+#ifndef CLIENT_TRANSPORT_TURN_H_
+#define CLIENT_TRANSPORT_TURN_H_
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -67,4 +67,4 @@ class TurnHolder {
 };
 
 }  // namespace heapbroker
-#endif  // CLIENT_SRC_TURN_H_
+#endif  // CLIENT_TRANSPORT_TURN_H_
