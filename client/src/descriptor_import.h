@@ -36,8 +36,8 @@ class KcmpComparer final : public OpenFileComparer {
 // A successful import makes the driver the owner of the descriptor. After a
 // failed one some drivers have closed it and some have not, and in the first
 // case its number may already belong to another thread's file. So the driver
-// gets a duplicate and the original stays ours: after a failure the duplicate is
-// closed only if it still is the original's open file. In doubt it leaks, and is
+// gets a duplicate and what it was made of stays ours: after a failure the
+// duplicate is closed only if it still is that open file. In doubt it leaks, and is
 // counted. Another descriptor of that file must not get the number meanwhile, so
 // the imports of the whole process take turns: see DescriptorTurn.
 //

@@ -60,6 +60,7 @@ std::vector<Epoll::Event> Epoll::Wait(std::optional<Clock::time_point> deadline)
   const int count =
       epoll_wait(fd_.get(), events.data(), events.size(), MillisecondsUntil(deadline));
   std::vector<Event> result;
+  result.reserve(std::max(count, 0));
   for (int i = 0; i < count; ++i) result.push_back({events[i].data.u64, events[i].events});
   return result;
 }

@@ -9,7 +9,8 @@
 //   connect NAME                         session=ID
 //   allocate MEMORY SIZE [zeroed]        as HeldMemory::Describe
 //   hold COUNT SIZE                      leases in one call, and their descriptors
-//   fetch MEMORY                         its descriptors, without an import
+//   fetch MEMORY                         files=..., what its descriptors refer to:
+//                                        equal for the same memory, whatever its id
 //   open MEMORY SEGMENT SIZE             as HeldMemory::Describe; waits
 //   attach MEMORY SEGMENT                the same
 //   load SEGMENT SIZE SEED               opens, fills as writer, checks, closes
@@ -25,6 +26,7 @@
 //
 // The control socket's end ends the program.
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -206,8 +208,14 @@ Answer Program::Hold(const Words& words) {
 
 Answer Program::Fetch(const Words& words) {
   HB_ASSIGN_OR_RETURN(HeldMemory* const memory, Find(words[1]));
-  for (const auto& block : memory->Blocks()) HB_RETURN_IF_ERROR(block->fd().status());
-  return std::string();
+  std::vector<std::string> files;
+  for (const auto& block : memory->Blocks()) {
+    HB_ASSIGN_OR_RETURN(const int fd, block->fd());
+    struct stat file {};
+    if (fstat(fd, &file) != 0) return absl::ErrnoToStatus(errno, "fstat");
+    files.push_back(absl::StrCat(file.st_dev, ":", file.st_ino));
+  }
+  return absl::StrCat("files=", absl::StrJoin(files, ","));
 }
 
 Answer Program::Open(const Words& words) {

@@ -98,6 +98,15 @@ DaemonFixture::Holdings DaemonFixture::Held() {
   return held;
 }
 
+uint64_t DaemonFixture::Hits() {
+  uint64_t hits = 0;
+  const v1::GetStatsResponse stats = Stats();
+  for (const v1::DeviceStats& device : stats.devices()) {
+    for (const v1::PoolStatsRow& pool : device.pools()) hits += pool.hits();
+  }
+  return hits;
+}
+
 uint32_t DaemonFixture::WaitingSessions() {
   grpc::ClientContext context;
   SetDeadline(context);

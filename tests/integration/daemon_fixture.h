@@ -48,9 +48,11 @@ class DaemonFixture : public testing::Test {
   std::unique_ptr<ClientProcess> StartClient(const std::string& name = "client",
                                              std::optional<uid_t> uid = std::nullopt);
 
-  // All three fail the test if the daemon does not answer.
+  // All of these fail the test if the daemon does not answer.
   v1::GetStatsResponse Stats();
   Holdings Held();
+  // Leases that were served out of a pool, since the daemon started.
+  uint64_t Hits();
   // Sessions that wait for a segment that another one fills, over all segments.
   uint32_t WaitingSessions();
   // Without pipes, of which the daemon itself has none: a sanitizer that has

@@ -29,21 +29,24 @@ class TenantsTest : public DaemonFixture {
   std::unique_ptr<ClientProcess> StartDirtyingClient() {
     auto client = StartClient("first", kFirst);
     if (client == nullptr) return nullptr;
-    const auto allocated = client->Ask(absl::StrCat("allocate a ", kSize));
-    EXPECT_THAT(allocated, IsOk());
-    first_block_ = FieldOf(allocated.value_or(""), "blocks");
+    EXPECT_THAT(client->Ask(absl::StrCat("allocate a ", kSize)), IsOk());
     EXPECT_THAT(client->Ask(absl::StrCat("fill a 0 ", kSize, " 165")), IsOk());
+    const auto fetched = client->Ask("fetch a");
+    EXPECT_THAT(fetched, IsOk());
+    first_memory_ = fetched.value_or("");
     return client;
   }
 
   void ExpectAnotherZeroedBlock(ClientProcess& client) {
     ASSERT_OK_AND_ASSIGN(const std::string got, client.Ask(absl::StrCat("allocate a ", kSize)));
-    EXPECT_NE(FieldOf(got, "blocks"), first_block_);
+    EXPECT_EQ(Hits(), 0u);
+    ASSERT_OK_AND_ASSIGN(const std::string memory, client.Ask("fetch a"));
+    EXPECT_NE(memory, first_memory_);
     EXPECT_GE(NumberOf(got, "allocated"), kSize);
     EXPECT_THAT(client.Ask("zeros a"), IsOk());
   }
 
-  std::string first_block_;
+  std::string first_memory_;
 };
 
 TEST_F(TenantsTest, AReleasedBlockStaysWithItsTenant) {
@@ -55,8 +58,9 @@ TEST_F(TenantsTest, AReleasedBlockStaysWithItsTenant) {
 
   ExpectAnotherZeroedBlock(*second);
   // And the first one's block still waits for the first one.
-  ASSERT_OK_AND_ASSIGN(const std::string again, first->Ask(absl::StrCat("allocate b ", kSize)));
-  EXPECT_EQ(FieldOf(again, "blocks"), first_block_);
+  ASSERT_THAT(first->Ask(absl::StrCat("allocate b ", kSize)), IsOk());
+  EXPECT_EQ(Hits(), 1u);
+  EXPECT_EQ(first->Ask("fetch b").value_or(""), first_memory_);
 }
 
 TEST_F(TenantsTest, NothingOfAKilledClientReachesAnotherTenant) {
@@ -75,14 +79,16 @@ TEST_F(TenantsTest, SegmentsOfOneTenantDoNotExistForAnother) {
   const auto first = StartClient("first", kFirst);
   const auto second = StartClient("second", kSecond);
   ASSERT_TRUE(first != nullptr && second != nullptr);
-  ASSERT_OK_AND_ASSIGN(const std::string opened, first->Ask("open s weights 100000"));
+  ASSERT_THAT(first->Ask("open s weights 100000"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::string first_memory, first->Ask("fetch s"));
   ASSERT_THAT(first->Ask("fill s 0 100000 1"), IsOk());
   ASSERT_THAT(first->Ask("seal s"), IsOk());
 
   EXPECT_THAT(second->Ask("attach s weights"), StatusIs(absl::StatusCode::kNotFound, "weights"));
   ASSERT_OK_AND_ASSIGN(const std::string own, second->Ask("open s weights 200000"));
   EXPECT_EQ(NumberOf(own, "writer"), 1u);
-  EXPECT_NE(FieldOf(own, "blocks"), FieldOf(opened, "blocks"));
+  ASSERT_OK_AND_ASSIGN(const std::string second_memory, second->Ask("fetch s"));
+  EXPECT_NE(second_memory, first_memory);
 }
 
 TEST_F(TenantsTest, ASoftwareDeviceServesOneTenantUnlessToldOtherwise) {

@@ -65,6 +65,24 @@ TEST(DescriptorImporterTest, GivesTheDriverACloseOnExecDuplicateAndKeepsTheOrigi
   EXPECT_EQ(importer.failed(), 0u);
 }
 
+TEST(DescriptorImporterTest, GivesTheDriverOfAMemoryFileAnOffsetThatNobodyElseMoves) {
+  KcmpComparer kcmp;
+  DescriptorImporter importer(kcmp);
+  const UniqueFd original(memfd_create("block", MFD_CLOEXEC));
+  ASSERT_EQ(write(original.get(), "header", 6), 6);
+  EXPECT_THAT(importer.Import(original.get(),
+                              [&](int duplicate) {
+                                // Another process, which was sent the same open file, reads.
+                                EXPECT_EQ(lseek(duplicate, 0, SEEK_SET), 0);
+                                EXPECT_EQ(lseek(original.get(), 4, SEEK_SET), 4);
+                                char text[6] = {};
+                                EXPECT_EQ(read(duplicate, text, 6), 6);
+                                close(duplicate);
+                                return absl::OkStatus();
+                              }),
+              IsOk());
+}
+
 TEST(DescriptorImporterTest, ClosesTheDuplicateOfADriverThatFailsAndKeepsItOpen) {
   KcmpComparer kcmp;
   DescriptorImporter importer(kcmp);

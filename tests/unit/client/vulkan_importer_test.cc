@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/process_facts.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/client/vulkan_fixture.h"
 
 namespace heapbroker {
@@ -151,7 +152,8 @@ TEST_F(VulkanImporterTest, FailedImportsLeaveNoDescriptorBehind) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_FALSE(a_.importer->Import(*lease.block(), kUsage).ok());
   }
-  EXPECT_EQ(OpenDescriptorCount(getpid()).value(), before);
+  // gRPC's own threads may have one open for a moment.
+  EXPECT_TRUE(WaitFor([&] { return OpenDescriptorCount(getpid()).value() <= before; }));
   EXPECT_EQ(a_.importer->stats().imports, 0u);
   EXPECT_EQ(a_.importer->stats().failed_imports, 1000u);
   EXPECT_EQ(a_.importer->stats().leaked_descriptors, 0u);
