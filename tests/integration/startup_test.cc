@@ -86,7 +86,12 @@ TEST_F(StartupTest, ADeviceCanBeNamedByIndexNameOrUuid) {
   const v1::Device by_uuid =
       DeviceOf({absl::StrCat("--device=", absl::BytesToHexString(best.device_uuid()))});
   EXPECT_EQ(by_uuid.device_uuid(), best.device_uuid());
-  EXPECT_EQ(DeviceOf({"--device=0"}).index(), 0u);
+  // Among several devices the best need not be the loader's first.
+  const v1::Device by_index = DeviceOf({"--device=0"});
+  EXPECT_EQ(by_index.device_uuid().size(), 16u);
+  ASSERT_OK_AND_ASSIGN(const CommandResult refused, RunDaemon({"--device=99"}));
+  EXPECT_EQ(refused.status, Exited(1));
+  EXPECT_THAT(refused.error_output, HasSubstr(absl::StrCat("0 = '", by_index.name(), "'")));
 }
 
 TEST_F(StartupTest, AnUnknownDeviceIsRefusedWithTheListOfDevices) {
