@@ -51,10 +51,9 @@ void DaemonFixture::StartDaemonWith(DaemonOptions options) {
   ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
   options.runtime_dir = runtime_dir_;
   ASSERT_OK_AND_ASSIGN(daemon_, DaemonProcess::Start(std::move(options)));
-  // Whoever asked whether it is ready has gone, so that descriptors can be
-  // compared with what they are now.
-  constexpr size_t kListeners = 2;
-  ASSERT_TRUE(WaitFor([this] { return Sockets(daemon_->pid()).size() == kListeners; }));
+  // Whoever asked whether it is ready goes, so that descriptors can be compared
+  // with what they are now.
+  ASSERT_TRUE(AwaitNoConnections(daemon_->pid()));
   // A channel of its own for each daemon: one that has seen a lost daemon waits
   // before it tries again.
   grpc::ChannelArguments arguments;
@@ -62,6 +61,11 @@ void DaemonFixture::StartDaemonWith(DaemonOptions options) {
   channel_ = grpc::CreateCustomChannel(absl::StrCat("unix:", SocketPath("broker.sock")),
                                        grpc::InsecureChannelCredentials(), arguments);
   stats_ = v1::PoolStats::NewStub(channel_);
+}
+
+bool DaemonFixture::AwaitNoConnections(pid_t daemon) {
+  constexpr size_t kListeners = 2;
+  return WaitFor([daemon] { return Sockets(daemon).size() == kListeners; });
 }
 
 std::string DaemonFixture::SocketPath(absl::string_view name) const {

@@ -41,6 +41,8 @@ class DaemonFixture : public testing::Test {
   // In a directory that every user may enter. Fails the test if it does not start.
   void StartDaemon(const std::vector<std::string>& flags = {});
   void StartDaemonWith(DaemonOptions options);
+  // True as soon as the daemon has only the sockets that it listens on.
+  static bool AwaitNoConnections(pid_t daemon);
   const std::string& runtime_dir() const { return runtime_dir_; }
   std::string SocketPath(absl::string_view name) const;
 

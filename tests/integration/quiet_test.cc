@@ -88,6 +88,7 @@ TEST_F(QuietTest, ANewDaemonWakesHardlyMoreThanAnEmptyServer) {
     auto socket = RawSocket::Connect(SocketPath("session.sock"));
     return socket.ok() && socket->Ask(HelloPacket("ready")).ok();
   })) << daemon.ErrorOutput();
+  ASSERT_TRUE(AwaitNoConnections(daemon.pid()));
   EXPECT_LE(MoreWakeUpsPerMinute(daemon.pid(), Threads::kAll), kMoreWakeUpsPerMinute);
 }
 
@@ -103,9 +104,8 @@ TEST_F(QuietTest, ADaemonWhoseClientsHaveGoneIsQuietAgain) {
   auto client = StartClient();
   ASSERT_TRUE(client != nullptr);
   ASSERT_THAT(client->Ask("cycle 10 1000000"), IsOk());
-  const size_t descriptors = DaemonDescriptors();
   client.reset();
-  ASSERT_TRUE(WaitFor([&] { return DaemonDescriptors() < descriptors; }));
+  ASSERT_TRUE(AwaitNoConnections(daemon_->pid()));
   EXPECT_LE(MoreWakeUpsPerMinute(daemon_->pid(), Threads::kAllButGrpcTimers),
             kMoreWakeUpsPerMinute);
 }

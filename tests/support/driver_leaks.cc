@@ -18,4 +18,9 @@ __attribute__((visibility("default"), used)) const char* __lsan_default_suppress
          "leak:libVkLayer_khronos_validation.so\n";
 }
 
+// What is suppressed is no news, and would come in between a program's own words.
+__attribute__((visibility("default"), used)) const char* __lsan_default_options() {
+  return "print_suppressions=0";
+}
+
 }  // extern "C"
