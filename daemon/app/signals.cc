@@ -17,19 +17,24 @@ EndSignals::EndSignals(Logger& logger) : logger_(logger) {
 }
 
 EndSignals::~EndSignals() {
+  if (!thread_.joinable()) return;
   {
     MutexLock lock(mutex_);
     state_ = State::kDestroyed;
   }
-  // To that thread alone. It does nothing where the thread has ended already.
+  // To that thread alone.
   pthread_kill(thread_.native_handle(), SIGINT);
   thread_.join();
 }
 
 void EndSignals::Wait() {
-  MutexLock lock(mutex_);
-  state_ = State::kWaiting;
-  while (state_ == State::kWaiting) changed_.Wait(mutex_);
+  {
+    MutexLock lock(mutex_);
+    state_ = State::kWaiting;
+    while (state_ == State::kWaiting) changed_.Wait(mutex_);
+  }
+  // It ends with the signal. Here, since main leaves without the destructor.
+  thread_.join();
 }
 
 void EndSignals::Run() {
