@@ -56,7 +56,8 @@ TEST_F(ClientEndTest, AKilledClientsHundredLeasesComeBackWithinASecond) {
   EXPECT_GE(DaemonDescriptors(), descriptors_before_ + 100);
 
   ASSERT_THAT(client->process().Signal(SIGKILL), IsOk());
-  EXPECT_TRUE(AwaitAllBack()) << Held() << ", " << DaemonDescriptors() << " descriptors";
+  EXPECT_TRUE(AwaitAllBack()) << Held() << ", " << DaemonDescriptors() << " descriptors, "
+                              << descriptors_before_ << " before";
   ASSERT_OK_AND_ASSIGN(const ExitStatus ended, client->process().Wait(absl::Seconds(10)));
   EXPECT_EQ(ended, KilledBy(SIGKILL));
 }

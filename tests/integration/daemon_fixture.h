@@ -57,8 +57,9 @@ class DaemonFixture : public testing::Test {
   uint64_t Hits();
   // Sessions that wait for a segment that another one fills, over all segments.
   uint32_t WaitingSessions();
-  // Without pipes, of which the daemon itself has none: a sanitizer that has
-  // something to look up starts its symbolizer behind one.
+  // Without pipes and files of /proc, of which the daemon itself has none: a
+  // sanitizer that has something to look up reads its maps and starts its
+  // symbolizer behind pipes.
   size_t DaemonDescriptors() const;
 
   TempDir dir_;
