@@ -20,9 +20,9 @@ Admission::Admission(const DeviceInfo& device, const AdmissionOptions& options,
     : device_(device),
       leases_(leases),
       segments_(segments),
-      max_allocations_(options.max_allocations),
-      pools_(device, options.pool_limits) {
-  for (Bytes limit : options.heap_budgets) heaps_.push_back({HeapBudget(limit), Bytes()});
+      max_allocations_(options.count_limits.empty() ? UINT64_MAX : options.count_limits[0].blocks),
+      pools_(device, options.pools.empty() ? PoolLimits() : options.pools[0].limits) {
+  for (const HeapLimit& limit : options.heaps) heaps_.push_back({HeapBudget(limit.bytes), Bytes()});
 }
 
 std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effects) {
@@ -199,7 +199,7 @@ void Admission::PutBackHits(const Order& order, Parts& parts) {
     if (!parts[i].is_hit()) continue;
     pools_.pool(parts[i].pool)
         .PutBack(std::get<IdleBlock>(std::move(parts[i].found)), order.wants[i].size);
-    parts[i].found = MissReason::kNoneOfFittingSize;
+    parts[i].found = MissReason::kOnlyTooSmall;
   }
 }
 

@@ -4,9 +4,18 @@
 #ifndef DAEMON_CORE_BLOCK_SIZE_H_
 #define DAEMON_CORE_BLOCK_SIZE_H_
 
+#include <cstdint>
+
 #include "heapbroker/units.h"
 
 namespace heapbroker {
+
+// Which idle block serves a request, and how large a new one is made.
+enum class Matching { kBestFit, kExact };
+struct MatchingPolicy {
+  Matching matching = Matching::kBestFit;
+  uint32_t slack_per_mille = 125;
+};
 
 inline constexpr Bytes kMinBlockSize = KiB(64);
 
