@@ -26,6 +26,9 @@ enum class NotKeptReason { kCount, kPressure, kUncleanEnd, kNeverCached };
 inline constexpr size_t kNotKeptReasonCount = 4;
 
 struct PoolLimits {
+  Bytes max_allocation_size = Bytes::Max();  // Largest request; Max: the heap's own maximum.
+  Bytes max_allocation_capacity =
+      Bytes::Max();                         // Leased, reserved and idle together; Max: no limit.
   uint64_t max_free_allocation_count = 64;  // Idle blocks, of all tenants together.
 };
 
