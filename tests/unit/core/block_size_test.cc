@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/block_size.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "gtest/gtest.h"
 
 namespace heapbroker {
@@ -108,12 +110,19 @@ TEST(BlockSizeTest, WithoutSlackAcceptsWhatANewBlockWouldGet) {
 }
 
 TEST(BlockSizeTest, SlackEndsWhereTheRangeOfSizesDoes) {
-  const Bytes half(uint64_t{1} << 63);
-  EXPECT_EQ(AcceptableBlocks({Matching::kBestFit, 1000}, half, half).largest, Bytes::Max());
-  EXPECT_EQ(AcceptableBlocks({Matching::kBestFit, 999}, half, half).largest,
-            Bytes((uint64_t{1} << 63) + 9214148664817921032u));
-  EXPECT_EQ(AcceptableBlocks({Matching::kBestFit, UINT32_MAX}, GiB(8), GiB(8)).largest,
-            Bytes((uint64_t{8} << 30) + 36893488138829168u));
+  std::vector<Bytes> sizes = HugeSizes();
+  // The largest slack of its whole thousands is 2^64 - 1 to the byte.
+  sizes.push_back(Bytes(4294967297999));
+  for (int shift = 17; shift < 63; ++shift) sizes.push_back(Bytes((uint64_t{1} << shift) + 12345));
+  for (const Bytes size : sizes) {
+    for (uint32_t slack : {0u, 1u, 125u, 999u, 1000u, 1001u, UINT32_MAX}) {
+      const absl::uint128 wide = size.count() + absl::uint128(size.count()) * slack / 1000;
+      const Bytes with_slack(static_cast<uint64_t>(std::min<absl::uint128>(wide, UINT64_MAX)));
+      // `size` as the largest: what a new block would get is then no more.
+      EXPECT_EQ(AcceptableBlocks({Matching::kBestFit, slack}, size, size).largest, with_slack)
+          << size << ", " << slack;
+    }
+  }
 }
 
 TEST(BlockSizeTest, ExactMatchingNeitherRoundsNorAcceptsAnythingElse) {
