@@ -11,6 +11,8 @@
 namespace heapbroker {
 namespace {
 
+constexpr MatchingPolicy kMatching;
+
 absl::Status Cancelled() { return absl::CancelledError("nobody waits for this call any more"); }
 
 }  // namespace
@@ -153,7 +155,7 @@ Admission::Parts Admission::FindIdle(const Order& order) {
       part.pool = pools_.PoolFor(want.memory_type);
       part.found = pools_.pool(part.pool).Acquire(
           order.tenant, BlockClass{want.memory_type},
-          {part.exact, LargestAcceptableBlock(part.exact, device_.max_allocation_size)}, want.size);
+          AcceptableBlocks(kMatching, part.exact, device_.max_allocation_size), want.size);
     }
     parts.push_back(std::move(part));
   }
@@ -167,7 +169,7 @@ bool Admission::ReserveMisses(const Order& order, Parts& parts) {
     HeapBudget& budget = heaps_[HeapOf(order.wants[i])].budget;
     const Bytes rounded = order.wants[i].fresh
                               ? part.exact
-                              : RoundedBlockSize(part.exact, device_.max_allocation_size);
+                              : NewBlockSize(kMatching, part.exact, device_.max_allocation_size);
     for (Bytes bytes : {rounded, part.exact}) {
       if (part.reserved != Bytes() || allocations_ >= max_allocations_) break;
       if (!budget.TryTake(bytes)) continue;

@@ -44,9 +44,12 @@ enum class NotKeptReason : uint8_t {
 inline constexpr size_t kNotKeptReasonCount = 7;
 
 struct PoolLimits {
-  Bytes max_allocation_size = Bytes::Max();      // Larger requests are not this pool's.
-  Bytes max_allocation_capacity = Bytes::Max();  // Leased, reserved and idle bytes together.
-  uint64_t max_free_allocation_count = 64;       // Idle blocks, of all tenants together.
+  // The largest request; Max: the heap's own maximum.
+  Bytes max_allocation_size = Bytes::Max();
+  // Leased, reserved and idle together; Max: unlimited.
+  Bytes max_allocation_capacity = Bytes::Max();
+  // Idle blocks, of all tenants together; UINT64_MAX: unlimited.
+  uint64_t max_free_allocation_count = 64;
 };
 
 // reserved + leased + idle + being_freed are the bytes allocated through the

@@ -62,7 +62,7 @@ TEST(ConvertTest, TellsTheModesOfOpenSegmentApart) {
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->mode, OpenMode::kCreateOrAttach);
   EXPECT_EQ(request->size, Bytes(9));
-  EXPECT_EQ(request->kind, MemoryKind::kHostCached);
+  EXPECT_EQ(request->memory, MemoryWish(MemoryKind::kHostCached));
 
   message.set_size(0);
   message.clear_kind();
