@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
+#include "daemon/core/device_memory.h"
 #include "daemon/core/requests.h"
 #include "heapbroker/units.h"
 
@@ -69,10 +70,13 @@ struct Ticked {};
 struct JobFilled {
   std::vector<Bytes> required;
   absl::StatusCode code = absl::StatusCode::kOk;
+  absl::Duration took;            // Of the device's calls.
+  std::vector<HeapReport> heaps;  // What ReadHeaps said, where it was asked after them.
 };
 // A job of the freeing thread.
 struct JobFreed {
   BlockId block;
+  absl::Duration took;
 };
 // What a call got, at once or later: blocks, or also a segment, or an error.
 struct CallAnswered {
