@@ -27,9 +27,10 @@ DeviceReplay::DeviceReplay(const DeviceInfo& device, const LedgerOptions& option
       device_(device, sizes),
       broker_(options, BrokerPorts{device_, executor_, events_, clock_, alarm_}) {}
 
-DeviceReplay::~DeviceReplay() {
-  while (RunSomeJob()) {
-  }
+DeviceReplay::~DeviceReplay() { Finish(); }
+
+void DeviceReplay::Finish() {
+  while (RunSomeJob()) TakeEvents();
 }
 
 void DeviceReplay::Apply(const RecordedTurn& turn) {

@@ -59,12 +59,14 @@ class DeviceReplay {
                SizeModel& sizes, TimeModel& times);
   DeviceReplay(const DeviceReplay&) = delete;
   DeviceReplay& operator=(const DeviceReplay&) = delete;
-  // Runs what is left, as the broker needs it.
+  // Finishes, as the broker needs it.
   ~DeviceReplay();
 
   void Apply(const RecordedTurn& turn);
 
-  // After the last turn.
+  // After the last turn: ends the jobs that are left. Figures are complete then.
+  void Finish();
+
   DeviceStats Stats() const { return broker_.Stats(); }
   ReplayFigures Figures() const;
 

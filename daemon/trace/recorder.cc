@@ -167,6 +167,10 @@ void Recorder::WriteFooter(absl::Span<const DeviceStats> stats) {
     MutexLock lock(mutex_);
     footer->set_lost_turns(lost_);
   }
+  if (footer->lost_turns() > 0) {
+    warn_(absl::StrCat("the recording is incomplete: ", footer->lost_turns(),
+                       " turns came faster than they could be written"));
+  }
   std::string bytes;
   AppendRecord(record, bytes);
   // A reader takes a recording without a footer for one that was cut off.

@@ -37,8 +37,8 @@ struct RecorderOptions {
 // Thread-safe, except that Finish and the destructor are called by one thread.
 class Recorder {
  public:
-  // Told at most once, on the writing thread, why a recording ended before the
-  // daemon did. Must not block.
+  // Told why a recording is not whole, on the writing thread or that of Finish. Must
+  // not block.
   using Warn = std::function<void(std::string)>;
 
   // Makes the file `path`, for its owner only, and writes the header. What is there

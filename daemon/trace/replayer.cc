@@ -56,6 +56,7 @@ ConfigurationResult ResultOf(std::string name, const Pass& pass, const Models& m
   result.name = std::move(name);
   for (size_t i = 0; i < pass.devices.size(); ++i) {
     DeviceResult& device = result.devices.emplace_back();
+    pass.devices[i]->Finish();
     device.figures = pass.devices[i]->Figures();
     const TimeModel& times = models.times[i];
     if (!times.known()) continue;
@@ -144,8 +145,8 @@ absl::StatusOr<ReplayResult> Replay(const std::string& path,
   Models models;
   HB_ASSIGN_OR_RETURN(const Pass recorded, RunThrough(path, nullptr, models));
   result.turns = recorded.turns;
+  Judge(recorded, result);  // Before what is left of the jobs is run.
   result.configurations.push_back(ResultOf("recorded", recorded, models));
-  Judge(recorded, result);
   uint64_t turns = recorded.turns;
   for (const ReplayConfiguration& configuration : configurations) {
     HB_ASSIGN_OR_RETURN(const Pass pass, RunThrough(path, &configuration.devices, models));
