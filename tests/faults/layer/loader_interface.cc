@@ -70,7 +70,7 @@ PFN_vkVoidFunction GetPhysicalDeviceProcAddr(VkInstance, const char* name) {
 }  // namespace
 }  // namespace heapbroker::faults
 
-// The only exported symbol.
+// The only function that is exported.
 extern "C" VK_LAYER_EXPORT VkResult
 vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* interface) {
   constexpr uint32_t kVersion = 2;
