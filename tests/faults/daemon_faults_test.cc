@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, FailingCallTest,
                          testing::Values("vkAllocateMemory", "vkMapMemory", "vkCreateBuffer",
                                          "vkBindBufferMemory", "vkQueueSubmit", "vkWaitForFences",
                                          "vkGetMemoryFdKHR"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& call) { return std::string(call.param); });
 
 }  // namespace
 }  // namespace heapbroker

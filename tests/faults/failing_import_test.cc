@@ -90,9 +90,10 @@ TEST_P(FailingImportTest, CostsNoDescriptorAndNobodyElsesDescriptor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, FailingImportTest,
-                         testing::Values("fail-and-close", "fail-and-keep"), [](const auto& info) {
-                           return std::string(info.param) == "fail-and-close" ? "ThatClose"
-                                                                              : "ThatKeep";
+                         testing::Values("fail-and-close", "fail-and-keep"),
+                         [](const auto& driver) {
+                           return std::string(driver.param) == "fail-and-close" ? "ThatClose"
+                                                                                : "ThatKeep";
                          });
 
 }  // namespace

@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, LayerFaultsTest,
                                                          return vkDeviceWaitIdle(program.device());
                                                        }},
                                          BreakableCall{"vkCreateDevice", MakeDevice, 1}),
-                         [](const auto& info) { return info.param.function; });
+                         [](const auto& call) { return call.param.function; });
 
 TEST(LayerRulesTest, AnInstanceCanFail) {
   const FaultFile file("fault vkCreateInstance:1:error(VK_ERROR_INCOMPATIBLE_DRIVER)\n");

@@ -65,7 +65,8 @@ VkResult AllocateMemory(VkDevice handle, const VkMemoryAllocateInfo* info,
     return broken->result;
   }
   const AllocationRequest request = Describe(*info);
-  if (const auto refused = device.BeginAllocation(request)) return *refused;
+  const auto begin = [&](MemoryLedger& ledger) { return ledger.Begin(request); };
+  if (const auto refused = device.Ask(begin)) return *refused;
   VkMemoryAllocateInfo real = *info;
   real.memoryTypeIndex = RealType(device.plan(), info->memoryTypeIndex);
   const VkResult result = device.next().AllocateMemory(handle, &real, allocator, memory);
@@ -92,7 +93,8 @@ VkResult MapMemory(VkDevice handle, VkDeviceMemory memory, VkDeviceSize offset, 
                    VkMemoryMapFlags flags, void** bytes) {
   Device& device = DeviceOf(handle);
   if (const auto broken = device.OnCall(Function::kMapMemory)) return broken->result;
-  if (const auto refused = device.CheckMapping(memory)) return *refused;
+  const auto check = [&](const MemoryLedger& ledger) { return ledger.CheckMapping(memory); };
+  if (const auto refused = device.Ask(check)) return *refused;
   return device.next().MapMemory(handle, memory, offset, size, flags, bytes);
 }
 

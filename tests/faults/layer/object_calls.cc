@@ -13,7 +13,8 @@ VkResult CreateBuffer(VkDevice handle, const VkBufferCreateInfo* info,
                       const VkAllocationCallbacks* allocator, VkBuffer* buffer) {
   Device& device = DeviceOf(handle);
   if (const auto broken = device.OnCall(Function::kCreateBuffer)) return broken->result;
-  if (const auto refused = device.CheckBuffer(info->size)) return *refused;
+  const auto check = [&](const MemoryLedger& ledger) { return ledger.CheckBuffer(info->size); };
+  if (const auto refused = device.Ask(check)) return *refused;
   const VkResult result = device.next().CreateBuffer(handle, info, allocator, buffer);
   if (result == VK_SUCCESS) device.CountObject(Device::Kind::kBuffer, 1);
   return result;
@@ -32,7 +33,9 @@ std::optional<VkResult> OnBinding(Device& device, VkBuffer buffer, VkDeviceMemor
   if (const auto broken = device.OnCall(Function::kBindBufferMemory)) return broken->result;
   VkMemoryRequirements required{};
   device.next().GetBufferMemoryRequirements(device.handle(), buffer, &required);
-  return device.CheckBinding(memory, offset, PaddedSize(device.plan(), required.size));
+  const VkDeviceSize size = PaddedSize(device.plan(), required.size);
+  return device.Ask(
+      [&](const MemoryLedger& ledger) { return ledger.CheckBinding(memory, offset, size); });
 }
 
 VkResult BindBufferMemory(VkDevice handle, VkBuffer buffer, VkDeviceMemory memory,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/faults/layer/objects.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -75,13 +76,18 @@ Device::Device(VkDevice handle, const PhysicalDevice& physical_device,
   faults_.Count(plan_, [](DeviceCounters& counters) { ++counters.live_devices; });
 }
 
-std::optional<VkResult> Device::BeginAllocation(const AllocationRequest& request) {
+std::optional<VkResult> Device::Ask(
+    absl::FunctionRef<std::optional<Refusal>(MemoryLedger& ledger)> question) {
   std::optional<Refusal> refusal;
   {
     MutexLock lock(mutex_);
-    refusal = ledger_.Begin(request);
+    refusal = question(ledger_);
   }
-  return Answer(refusal);
+  if (!refusal) return std::nullopt;
+  if (!refusal->violation.empty()) {
+    faults_.ReportViolation(absl::StrCat(refusal->violation, " (device ", plan_.name, ")"));
+  }
+  return refusal->result;
 }
 
 void Device::EndAllocation(const AllocationRequest& request, VkDeviceMemory memory) {
@@ -113,42 +119,6 @@ void Device::EndFree(const LiveMemory& memory) {
     ledger_.End(memory);
   }
   CountMemory(memory.type, -1, -static_cast<int64_t>(memory.size));
-}
-
-std::optional<VkResult> Device::CheckMapping(VkDeviceMemory memory) {
-  std::optional<Refusal> refusal;
-  {
-    MutexLock lock(mutex_);
-    refusal = ledger_.CheckMapping(memory);
-  }
-  return Answer(refusal);
-}
-
-std::optional<VkResult> Device::CheckBinding(VkDeviceMemory memory, VkDeviceSize offset,
-                                             VkDeviceSize required) {
-  std::optional<Refusal> refusal;
-  {
-    MutexLock lock(mutex_);
-    refusal = ledger_.CheckBinding(memory, offset, required);
-  }
-  return Answer(refusal);
-}
-
-std::optional<VkResult> Device::CheckBuffer(VkDeviceSize size) {
-  std::optional<Refusal> refusal;
-  {
-    MutexLock lock(mutex_);
-    refusal = ledger_.CheckBuffer(size);
-  }
-  return Answer(refusal);
-}
-
-std::optional<VkResult> Device::Answer(const std::optional<Refusal>& refusal) {
-  if (!refusal) return std::nullopt;
-  if (!refusal->violation.empty()) {
-    faults_.ReportViolation(absl::StrCat(refusal->violation, " (device ", plan_.name, ")"));
-  }
-  return refusal->result;
 }
 
 void Device::CountMemory(uint32_t type, int64_t count, int64_t bytes) {

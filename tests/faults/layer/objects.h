@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "common/base/mutex.h"
 #include "tests/faults/layer/dispatch.h"
 #include "tests/faults/layer/fault_state.h"
@@ -61,18 +62,17 @@ class Device {
   // As FaultState's.
   std::optional<Broken> OnCall(Function function) { return faults_.OnCall(function, &plan_); }
 
-  // As MemoryLedger's; a refusal that is a violation has been reported, and the
-  // result is what to return.
-  std::optional<VkResult> BeginAllocation(const AllocationRequest& request);
+  // What the ledger says to a call, as what to return instead of asking the driver;
+  // a violation has been reported. Unset where the driver may be asked.
+  std::optional<VkResult> Ask(
+      absl::FunctionRef<std::optional<Refusal>(MemoryLedger& ledger)> question);
+
+  // After the ledger's Begin: what the driver said.
   void EndAllocation(const AllocationRequest& request, VkDeviceMemory memory);
   void CancelAllocation(const AllocationRequest& request);
   // Unset: the driver must not see it.
   std::optional<LiveMemory> BeginFree(VkDeviceMemory memory);
   void EndFree(const LiveMemory& memory);
-  std::optional<VkResult> CheckMapping(VkDeviceMemory memory);
-  std::optional<VkResult> CheckBinding(VkDeviceMemory memory, VkDeviceSize offset,
-                                       VkDeviceSize required);
-  std::optional<VkResult> CheckBuffer(VkDeviceSize size);
 
   void CountExport();
   // One more, or one less, of buffers, fences or command pools.
@@ -83,7 +83,6 @@ class Device {
   void End();
 
  private:
-  std::optional<VkResult> Answer(const std::optional<Refusal>& refusal);
   void CountMemory(uint32_t type, int64_t count, int64_t bytes);
 
   const VkDevice handle_;
