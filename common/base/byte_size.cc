@@ -31,33 +31,38 @@ constexpr Unit kUnits[] = {
     {"tib", uint64_t{1} << 40},
 };
 
-absl::Status Bad(absl::string_view text, size_t position, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("\"", Printable(text), "\" at position ", position, ": ", why,
-                   "; a size is a whole number and one of b, kb, mb, gb, tb (powers of 1000), kib, "
-                   "mib, gib, tib (powers of 1024)"));
+// `at` points into `text`.
+absl::Status Bad(absl::string_view text, absl::string_view at, absl::string_view why) {
+  return InvalidTextError(
+      text, at,
+      absl::StrCat(why,
+                   "; a size is a whole number, of bytes or of one of b, kb, mb, gb, tb (powers of "
+                   "1000), kib, mib, gib, tib (powers of 1024)"));
 }
 
 }  // namespace
 
-absl::StatusOr<Bytes> ParseByteSize(absl::string_view text) {
+absl::StatusOr<Bytes> ParseByteSize(absl::string_view text) { return ParseByteSizeIn(text, text); }
+
+absl::StatusOr<Bytes> ParseByteSizeIn(absl::string_view text, absl::string_view part) {
   uint64_t number = 0;
   size_t i = 0;
-  for (; i < text.size() && absl::ascii_isdigit(text[i]); ++i) {
-    const uint64_t digit = static_cast<uint64_t>(text[i] - '0');
-    if (number > (UINT64_MAX - digit) / 10) return Bad(text, 0, "is over 2^64 - 1");
+  for (; i < part.size() && absl::ascii_isdigit(static_cast<unsigned char>(part[i])); ++i) {
+    const uint64_t digit = static_cast<uint64_t>(part[i] - '0');
+    if (number > (UINT64_MAX - digit) / 10) return Bad(text, part, "is over 2^64 - 1");
     number = number * 10 + digit;
   }
-  if (i == 0) return Bad(text, 0, "a digit was expected");
-  const size_t unit_at = i < text.size() && text[i] == ' ' ? i + 1 : i;
-  const std::string name = absl::AsciiStrToLower(text.substr(unit_at));
-  if (name.empty() && unit_at != i) return Bad(text, unit_at, "a unit was expected");
+  if (i == 0) return Bad(text, part, "a digit was expected");
+  const size_t unit_at = i < part.size() && part[i] == ' ' ? i + 1 : i;
+  const absl::string_view unit_text = part.substr(unit_at);
+  const std::string name = absl::AsciiStrToLower(unit_text);
+  if (name.empty() && unit_at != i) return Bad(text, unit_text, "a unit was expected");
   for (const Unit& unit : kUnits) {
     if (unit.name != name) continue;
-    if (number > UINT64_MAX / unit.factor) return Bad(text, 0, "is over 2^64 - 1 bytes");
+    if (number > UINT64_MAX / unit.factor) return Bad(text, part, "is over 2^64 - 1 bytes");
     return Bytes(number * unit.factor);
   }
-  return Bad(text, unit_at, "this is no unit");
+  return Bad(text, unit_text, "this is no unit");
 }
 
 }  // namespace heapbroker

@@ -16,5 +16,9 @@ namespace heapbroker {
 // text and the position.
 absl::StatusOr<Bytes> ParseByteSize(absl::string_view text);
 
+// The same for `part`, which must point into `text`: the error quotes all of
+// `text` and the position in it.
+absl::StatusOr<Bytes> ParseByteSizeIn(absl::string_view text, absl::string_view part);
+
 }  // namespace heapbroker
 #endif  // COMMON_BASE_BYTE_SIZE_H_

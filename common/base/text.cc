@@ -97,4 +97,12 @@ std::string Printable(absl::string_view text, size_t limit) {
   return shown;
 }
 
+absl::Status InvalidTextError(absl::string_view text, absl::string_view at, absl::string_view why) {
+  // Longer than a name: a line of configuration should be seen whole.
+  constexpr size_t kMaxQuotedBytes = 512;
+  return absl::InvalidArgumentError(absl::StrCat("\"", Printable(text, kMaxQuotedBytes),
+                                                 "\" at position ", at.data() - text.data(), ": ",
+                                                 why));
+}
+
 }  // namespace heapbroker

@@ -29,5 +29,9 @@ absl::Status CheckName(absl::string_view field, absl::string_view name);
 // at `limit` bytes: fit for a log line whatever a peer sent.
 std::string Printable(absl::string_view text, size_t limit = kMaxNameBytes);
 
+// INVALID_ARGUMENT for something that a person wrote: quotes `text` and says
+// where in it, in bytes from 0, `at` begins. `at` must point into `text`.
+absl::Status InvalidTextError(absl::string_view text, absl::string_view at, absl::string_view why);
+
 }  // namespace heapbroker
 #endif  // COMMON_BASE_TEXT_H_

@@ -91,7 +91,8 @@ absl::Status Daemon::Build(const DaemonOptions& options) {
   HB_ASSIGN_OR_RETURN(memory_, VulkanMemory::Create(device_, {options.clear, ClearPath::kMapping}));
   HB_ASSIGN_OR_RETURN(const LedgerOptions ledger, ChooseLedgerOptions(options));
   threads_ = std::make_unique<DeviceThreads>();
-  broker_ = std::make_unique<DeviceBroker>(ledger, *memory_, *threads_, pending_);
+  broker_ = std::make_unique<DeviceBroker>(
+      ledger, BrokerPorts{*memory_, *threads_, pending_, clock_, timer_});
   memory_service_ = std::make_unique<MemoryBrokerService>(sessions_, *broker_, pending_);
   stats_service_ = std::make_unique<PoolStatsService>(
       sessions_, *broker_, PoolStatsOptions{kVersion, clock_.Now(), geteuid()});
@@ -104,14 +105,15 @@ absl::StatusOr<LedgerOptions> Daemon::ChooseLedgerOptions(const DaemonOptions& o
                       ChooseHeapBudgets(device, MachineMemory(), options.heap_budgets));
   for (const std::string& warning : budgets.warnings) logger_.Warning(warning);
   LedgerOptions ledger;
-  ledger.admission.heap_budgets = std::move(budgets.limits);
-  ledger.admission.max_allocations = MaxAllocations(device, descriptors_);
+  for (Bytes limit : budgets.limits) ledger.admission.heaps.push_back({limit});
+  ledger.admission.count_limits = {
+      {LimitKind::kMaxAllocationCount, MaxAllocations(device, descriptors_)}};
   ledger.tenants = device.software() ? options.software_tenants : TenantRule::kAnyTenant;
   logger_.Info(absl::StrCat("device ", device.index, ": ", device.name, " (", device.driver_info,
                             ")", device.software() ? ", a software device" : ""));
   for (size_t heap = 0; heap < device.heaps.size(); ++heap) {
     logger_.Info(absl::StrCat("heap ", heap, ": ", FormatBytes(device.heaps[heap].size),
-                              ", budget ", FormatBytes(ledger.admission.heap_budgets[heap])));
+                              ", budget ", FormatBytes(ledger.admission.heaps[heap].bytes)));
   }
   return ledger;
 }
@@ -146,6 +148,7 @@ bool Daemon::Stop() {
   health_service_.SetHealth(Health::kNotServing);
   rpc_server_->Shutdown();
   session_server_->Stop();
+  timer_.Stop();
   broker_->EvictEverything();
   // Apart, since a driver may hang in it.
   std::packaged_task<void()> stop([this] { threads_->Stop(); });

@@ -12,6 +12,7 @@
 #include "common/posix/logging.h"
 #include "common/posix/runtime_dir.h"
 #include "daemon/app/options.h"
+#include "daemon/app/timer.h"
 #include "daemon/core/device_broker.h"
 #include "daemon/core/sessions.h"
 #include "daemon/rpc/health_service.h"
@@ -62,6 +63,7 @@ class Daemon {
   Sessions sessions_;
   std::unique_ptr<DeviceThreads> threads_;
   std::unique_ptr<DeviceBroker> broker_;
+  Timer timer_{[this] { broker_->Tick(); }};
   std::unique_ptr<MemoryBrokerService> memory_service_;
   std::unique_ptr<PoolStatsService> stats_service_;
   HealthService health_service_;

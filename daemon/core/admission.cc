@@ -11,6 +11,8 @@
 namespace heapbroker {
 namespace {
 
+constexpr MatchingPolicy kMatching;
+
 absl::Status Cancelled() { return absl::CancelledError("nobody waits for this call any more"); }
 
 }  // namespace
@@ -20,9 +22,9 @@ Admission::Admission(const DeviceInfo& device, const AdmissionOptions& options,
     : device_(device),
       leases_(leases),
       segments_(segments),
-      max_allocations_(options.max_allocations),
-      pools_(device, options.pool_limits) {
-  for (Bytes limit : options.heap_budgets) heaps_.push_back({HeapBudget(limit), Bytes()});
+      max_allocations_(options.count_limits.empty() ? UINT64_MAX : options.count_limits[0].blocks),
+      pools_(device, options.pools.empty() ? PoolLimits() : options.pools[0].limits) {
+  for (const HeapLimit& limit : options.heaps) heaps_.push_back({HeapBudget(limit.bytes), Bytes()});
 }
 
 std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effects) {
@@ -153,7 +155,7 @@ Admission::Parts Admission::FindIdle(const Order& order) {
       part.pool = pools_.PoolFor(want.memory_type);
       part.found = pools_.pool(part.pool).Acquire(
           order.tenant, BlockClass{want.memory_type},
-          {part.exact, LargestAcceptableBlock(part.exact, device_.max_allocation_size)}, want.size);
+          AcceptableBlocks(kMatching, part.exact, device_.max_allocation_size), want.size);
     }
     parts.push_back(std::move(part));
   }
@@ -167,7 +169,7 @@ bool Admission::ReserveMisses(const Order& order, Parts& parts) {
     HeapBudget& budget = heaps_[HeapOf(order.wants[i])].budget;
     const Bytes rounded = order.wants[i].fresh
                               ? part.exact
-                              : RoundedBlockSize(part.exact, device_.max_allocation_size);
+                              : NewBlockSize(kMatching, part.exact, device_.max_allocation_size);
     for (Bytes bytes : {rounded, part.exact}) {
       if (part.reserved != Bytes() || allocations_ >= max_allocations_) break;
       if (!budget.TryTake(bytes)) continue;
@@ -199,7 +201,7 @@ void Admission::PutBackHits(const Order& order, Parts& parts) {
     if (!parts[i].is_hit()) continue;
     pools_.pool(parts[i].pool)
         .PutBack(std::get<IdleBlock>(std::move(parts[i].found)), order.wants[i].size);
-    parts[i].found = MissReason::kNoneOfFittingSize;
+    parts[i].found = MissReason::kOnlyTooSmall;
   }
 }
 

@@ -15,11 +15,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "daemon/core/block_size.h"
 #include "daemon/core/device_info.h"
 #include "daemon/core/effects.h"
 #include "daemon/core/heap_budget.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/pool_set.h"
+#include "daemon/core/pool_spec.h"
 #include "daemon/core/requests.h"
 #include "daemon/core/segments.h"
 #include "daemon/core/stats.h"
@@ -46,9 +48,16 @@ struct Order {
 };
 
 struct AdmissionOptions {
-  std::vector<Bytes> heap_budgets;  // One for each heap of the device.
-  PoolLimits pool_limits;
-  uint64_t max_allocations = 0;
+  std::vector<HeapLimit> heaps;          // One for each heap of the device.
+  std::vector<CountLimit> count_limits;  // The lowest counts.
+  std::vector<ResolvedPool> pools;       // None: one for each exportable memory type.
+  MatchingPolicy matching;
+  // How long a block stays idle; zero: for ever.
+  absl::Duration idle_ttl = absl::Minutes(10);
+  // How long the first in a queue may hold what becomes free.
+  absl::Duration head_timeout = absl::Seconds(5);
+  // How long clients have to give back what they keep idle.
+  absl::Duration give_back_time = absl::Milliseconds(500);
 };
 
 // Gives memory to orders out of the pools and the heaps' budgets.

@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-// How large a new block is made.
+// How large a new block is made, and which idle ones will do instead.
 #ifndef DAEMON_CORE_BLOCK_SIZE_H_
 #define DAEMON_CORE_BLOCK_SIZE_H_
+
+#include <cstdint>
 
 #include "heapbroker/units.h"
 
@@ -10,15 +12,41 @@ namespace heapbroker {
 
 inline constexpr Bytes kMinBlockSize = KiB(64);
 
-// `size`, rounded up so that requests of nearly the same size share blocks: to
-// the next of eight steps per power of two, at least kMinBlockSize; over 1 GiB to
-// 2 MiB only, where an eighth would be too much to waste. `size` itself where
-// rounding would pass `largest`. At most 12.5 % over `size` from kMinBlockSize on.
-Bytes RoundedBlockSize(Bytes size, Bytes largest);
+// Both ends included.
+struct SizeRange {
+  Bytes smallest;
+  Bytes largest;
 
-// The largest idle block that may serve a request of `size`: what a new block
-// would get, or an eighth over the request, whichever is more.
-Bytes LargestAcceptableBlock(Bytes size, Bytes largest);
+  friend bool operator==(const SizeRange&, const SizeRange&) = default;
+};
+
+enum class Matching {
+  kBestFit,  // New blocks are rounded up, so that nearly equal sizes share them.
+  kExact,    // The requested size and no other; nothing is rounded.
+};
+
+struct MatchingPolicy {
+  Matching matching = Matching::kBestFit;
+  // How much more than requested an idle block may have, in thousandths of the
+  // request. Of no meaning for kExact.
+  uint32_t slack_per_mille = 125;
+};
+
+// What a new block for a request of `size` gets.
+//   kBestFit  `size` rounded up to the next of eight steps per power of two, at
+//             least kMinBlockSize; over 1 GiB to 2 MiB only, where an eighth would
+//             be too much to waste. `size` itself where that would pass `largest`.
+//             At most 12.5 % over `size` from kMinBlockSize on.
+//   kExact    `size`
+// Never wraps, whatever `size` is.
+Bytes NewBlockSize(const MatchingPolicy& policy, Bytes size, Bytes largest);
+
+// The idle blocks that may serve a request of `size`.
+//   kBestFit  up to what a new block would get or the request with its slack,
+//             whichever is more; the smallest of them is the best
+//   kExact    `size` alone
+// `largest` as above. The end of the range stays at 2^64 - 1 where it would wrap.
+SizeRange AcceptableBlocks(const MatchingPolicy& policy, Bytes size, Bytes largest);
 
 }  // namespace heapbroker
 #endif  // DAEMON_CORE_BLOCK_SIZE_H_

@@ -20,7 +20,7 @@ std::variant<IdleBlock, MissReason> CachingPool::Acquire(TenantId tenant, BlockC
     return *std::move(found);
   }
   if (idle_.size() == 0) return MissReason::kNoIdleBlock;
-  return idle_.Holds(tenant, block_class) ? MissReason::kNoneOfFittingSize
+  return idle_.Holds(tenant, block_class) ? MissReason::kOnlyTooSmall
                                           : MissReason::kOtherTenantsOnly;
 }
 

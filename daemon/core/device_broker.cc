@@ -8,9 +8,8 @@
 
 namespace heapbroker {
 
-DeviceBroker::DeviceBroker(const LedgerOptions& options, DeviceMemory& device,
-                           DeviceExecutor& executor, EventSink& events)
-    : device_(device), executor_(executor), events_(events), ledger_(device.info(), options) {}
+DeviceBroker::DeviceBroker(const LedgerOptions& options, const BrokerPorts& ports)
+    : ports_(ports), ledger_(ports.device.info(), options) {}
 
 absl::Status DeviceBroker::AddSession(SessionId session, TenantId tenant) {
   MutexLock lock(mutex_);
@@ -27,12 +26,12 @@ void DeviceBroker::EndSession(SessionId session) {
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceBroker::Allocate(
-    SessionId session, CallId call, absl::Span<const BlockRequest> requests) {
+    SessionId session, CallId call, const AllocateRequest& request) {
   Effects effects;
   absl::StatusOr<std::variant<Grant, Deferred>> outcome = Deferred{};
   {
     MutexLock lock(mutex_);
-    outcome = ledger_.Allocate(session, call, requests, effects);
+    outcome = ledger_.Allocate(session, call, request.blocks, effects);
   }
   Perform(std::move(effects));
   return outcome;
@@ -48,6 +47,16 @@ absl::Status DeviceBroker::Release(SessionId session, absl::Span<const BlockId> 
   Perform(std::move(effects));
   return status;
 }
+
+absl::Status DeviceBroker::Undo(SessionId, RequestId) { return absl::UnimplementedError(""); }
+absl::Status DeviceBroker::ReportIdle(SessionId, absl::Span<const IdleReport>) {
+  return absl::OkStatus();
+}
+absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest&) {
+  return absl::UnimplementedError("");
+}
+void DeviceBroker::Tick() {}
+std::vector<LeaseStats> DeviceBroker::ListLeases(BlockId, size_t) const { return {}; }
 
 absl::StatusOr<FetchedBlock> DeviceBroker::Fetch(SessionId session, BlockId block) {
   MutexLock lock(mutex_);
@@ -123,13 +132,14 @@ HolderStats DeviceBroker::Holdings(SessionId session) const {
 
 void DeviceBroker::Perform(Effects effects) {
   for (Block& block : effects.free) {
-    executor_.PostFree([this, block = std::move(block)]() mutable { FreeOne(std::move(block)); });
+    ports_.executor.PostFree(
+        [this, block = std::move(block)]() mutable { FreeOne(std::move(block)); });
   }
   for (FillOrder& order : effects.fill) {
-    executor_.PostAllocation(
+    ports_.executor.PostAllocation(
         [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
   }
-  for (auto& [session, event] : effects.events) events_.Deliver(session, std::move(event));
+  for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
 }
 
 void DeviceBroker::Fill(FillOrder order) {
@@ -154,7 +164,7 @@ void DeviceBroker::Fill(FillOrder order) {
 absl::StatusOr<DeviceAllocation> DeviceBroker::MakeOne(OrderId order, size_t index,
                                                        const FillItem& item) {
   if (item.reuse) {
-    HB_RETURN_IF_ERROR(device_.Clear(item.block_class, *item.reuse));
+    HB_RETURN_IF_ERROR(ports_.device.Clear(item.block_class, *item.reuse));
     return *item.reuse;
   }
   absl::StatusOr<DeviceAllocation> made = MakeSized(order, index, item, item.planned);
@@ -167,18 +177,18 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeOne(OrderId order, size_t ind
 
 absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t index,
                                                          const FillItem& item, Bytes size) {
-  HB_ASSIGN_OR_RETURN(const Bytes required, device_.RequiredSize(item.block_class, size));
+  HB_ASSIGN_OR_RETURN(const Bytes required, ports_.device.RequiredSize(item.block_class, size));
   {
     MutexLock lock(mutex_);
     HB_RETURN_IF_ERROR(ledger_.AdjustReservation(order, index, required));
   }
-  return device_.Allocate(item.block_class, required);
+  return ports_.device.Allocate(item.block_class, required);
 }
 
 void DeviceBroker::FreeOne(Block block) {
   // The descriptor first: what it refers to is gone after the next line.
   block.memory.exported.reset();
-  device_.Free(block.memory.id);
+  ports_.device.Free(block.memory.id);
   Effects effects;
   {
     MutexLock lock(mutex_);

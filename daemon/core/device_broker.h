@@ -10,16 +10,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/mutex.h"
+#include "daemon/core/alarm.h"
 #include "daemon/core/device_executor.h"
 #include "daemon/core/device_ledger.h"
 #include "daemon/core/device_memory.h"
+#include "daemon/core/device_observer.h"
 #include "daemon/core/event_sink.h"
 #include "daemon/core/requests.h"
 #include "daemon/core/stats.h"
 
 namespace heapbroker {
+
+// What a broker works with. All of it must outlive the broker.
+struct BrokerPorts {
+  DeviceMemory& device;
+  DeviceExecutor& executor;
+  EventSink& events;
+  const Clock& clock;
+  Alarm& alarm;
+  DeviceObserver* observer = nullptr;
+};
 
 // Joins the device's ledger (budget, pools, leases, segments: bookkeeping under
 // one mutex) to the device (calls that take their time, under none).
@@ -40,12 +53,11 @@ namespace heapbroker {
 // length of some bookkeeping.
 class DeviceBroker {
  public:
-  // All references must outlive the broker; the executor must be stopped, and
-  // have run what was posted, before the broker is destroyed.
-  DeviceBroker(const LedgerOptions& options, DeviceMemory& device, DeviceExecutor& executor,
-               EventSink& events);
+  // The executor must be stopped, and have run what was posted, before the broker
+  // is destroyed; and Tick must not be called any more.
+  DeviceBroker(const LedgerOptions& options, const BrokerPorts& ports);
 
-  const DeviceInfo& info() const { return device_.info(); }
+  const DeviceInfo& info() const { return ports_.device.info(); }
 
   // A session may use the device from here on.
   //   PERMISSION_DENIED  a software device serves one tenant, and has another
@@ -60,15 +72,23 @@ class DeviceBroker {
   // Leases all blocks or none. A Deferred answer is followed by one AllocateDone
   // with `call`.
   //   UNAUTHENTICATED     the session has ended
-  //   INVALID_ARGUMENT    no block, too many, a size or an alignment out of range
-  //   RESOURCE_EXHAUSTED  it does not fit; says by which limit
+  //   INVALID_ARGUMENT    no block, too many, a size or an alignment out of range, a
+  //                       request id that stands for another request
+  //   FAILED_PRECONDITION the device has no such memory
+  //   RESOURCE_EXHAUSTED  it does not fit; RefusalOf has the details
   absl::StatusOr<std::variant<Grant, Deferred>> Allocate(SessionId session, CallId call,
-                                                         absl::Span<const BlockRequest> requests);
+                                                         const AllocateRequest& request);
 
   // Gives back all blocks or none. They become idle, or are freed.
   //   NOT_FOUND         one of them is not leased by this session
   //   INVALID_ARGUMENT  none, too many, or one twice
   absl::Status Release(SessionId session, absl::Span<const BlockId> blocks);
+
+  // Undoes an Allocate whose answer was lost: gives back what is still held of its
+  // grant, or ends it where it still waits (its call ends with CANCELLED).
+  //   INVALID_ARGUMENT  the id is 0
+  //   NOT_FOUND         no such request of this session holds or waits for anything
+  absl::Status Undo(SessionId session, RequestId request);
 
   // The descriptor of a block that the session leases, or of a segment that it
   // fills or is attached to.
@@ -97,6 +117,20 @@ class DeviceBroker {
   // remembers must be undone by whoever dropped it (Release, CloseSegment).
   void Cancel(SessionId session, CallId call);
 
+  // What the session keeps idle itself, by heap; heaps that are not named are 0.
+  // Believed up to what the session holds there.
+  //   INVALID_ARGUMENT  no such heap, or one twice
+  //   UNAUTHENTICATED   the session has ended
+  absl::Status ReportIdle(SessionId session, absl::Span<const IdleReport> reports);
+
+  // Frees idle blocks, oldest first, until leased and idle bytes of the pool, or of
+  // the device, are at most the target or none is idle.
+  //   NOT_FOUND  no pool of that name; says which there are
+  absl::StatusOr<TrimResult> Trim(const TrimRequest& request);
+
+  // Time has passed: see Alarm.
+  void Tick();
+
   // Frees what nobody holds: at the daemon's end, after the sessions'.
   void EvictEverything();
 
@@ -104,6 +138,8 @@ class DeviceBroker {
   // Ordered by id.
   std::vector<SegmentStats> ListSegments() const;
   HolderStats Holdings(SessionId session) const;
+  // Ordered by block id, those above `after` only, at most `limit`.
+  std::vector<LeaseStats> ListLeases(BlockId after, size_t limit) const;
 
  private:
   void Perform(Effects effects);
@@ -113,9 +149,7 @@ class DeviceBroker {
                                              Bytes size);
   void FreeOne(Block block);
 
-  DeviceMemory& device_;
-  DeviceExecutor& executor_;
-  EventSink& events_;
+  const BrokerPorts ports_;
   mutable Mutex mutex_;
   DeviceLedger ledger_ ABSL_GUARDED_BY(mutex_);
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/core/block_class.h"
 #include "heapbroker/units.h"
 
 namespace heapbroker {
@@ -35,8 +36,9 @@ struct MemoryTypeInfo {
   bool host_cached = false;
   // VkMemoryPropertyFlags, for replies only; the core decides by the fields above.
   uint32_t property_flags = 0;
-  // Buffer memory of this type can be exported as an opaque descriptor.
-  bool exportable = false;
+  // What buffer memory of this type can be exported as, as the driver says and as
+  // was tried once when the device was opened.
+  HandleTypes exportable;
 };
 
 struct DeviceInfo {
@@ -53,6 +55,11 @@ struct DeviceInfo {
   Bytes max_allocation_size;
   // maxMemoryAllocationCount; passing it is undefined behaviour.
   uint64_t max_allocation_count = 0;
+  // Blocks can be made with BlockClass::device_address.
+  bool device_addresses = false;
+  // External memory of this handle type must be dedicated
+  // (VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT).
+  HandleTypes dedicated_only = {};
 
   bool software() const { return type == DeviceType::kCpu; }
 };

@@ -186,7 +186,8 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
   Order order{OrderId(++last_order_), call, session, tenant, std::nullopt, {}};
   for (size_t i = 0; i < requests.size(); ++i) {
     HB_RETURN_IF_ERROR(CheckRequest(i, requests[i]));
-    HB_ASSIGN_OR_RETURN(const uint32_t type, ChooseMemoryType(device_, requests[i].kind));
+    HB_ASSIGN_OR_RETURN(const uint32_t type,
+                        ChooseMemoryType(device_, std::get<MemoryKind>(requests[i].memory)));
     order.wants.push_back({requests[i].size, requests[i].alignment, type, requests[i].zeroed,
                            /*fresh=*/false});
   }

@@ -67,7 +67,8 @@ absl::StatusOr<Order> DeviceLedger::SegmentOrder(const SegmentWaiter& waiter, Te
         absl::StrCat("size: is ", size.count(), "; allowed are 1 byte to ", kMaxBlocksPerCall,
                      " blocks of ", FormatBytes(unit), " for a segment"));
   }
-  HB_ASSIGN_OR_RETURN(const uint32_t type, ChooseMemoryType(device_, waiter.request.kind));
+  HB_ASSIGN_OR_RETURN(const uint32_t type,
+                      ChooseMemoryType(device_, std::get<MemoryKind>(waiter.request.memory)));
   Order order{OrderId(++last_order_), waiter.call, waiter.session, tenant, segment, {}};
   for (Bytes left = size; left > Bytes();) {
     const Bytes part = left <= device_.max_allocation_size ? left : unit;

@@ -7,6 +7,8 @@
 #define DAEMON_CORE_DEVICE_MEMORY_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +36,13 @@ struct DeviceAllocation {
   std::shared_ptr<const ExportedHandle> exported;
 };
 
+// What the driver says of a heap now (VK_EXT_memory_budget), as it says it: a
+// budget over the heap's size, a usage over the budget and zeros have been seen.
+struct HeapReport {
+  Bytes budget;  // What this process may have in all, as an estimate.
+  Bytes usage;   // What this process has.
+};
+
 // Every call may block for as long as the driver likes, so none is made with a
 // lock held or on a thread that anyone waits for: the core calls these only from
 // a DeviceExecutor's jobs. Allocate and Clear come from one thread, Free from
@@ -59,6 +68,10 @@ class DeviceMemory {
 
   // Writes zeros over all of an allocation. No other work on it may be running.
   virtual absl::Status Clear(BlockClass block_class, const DeviceAllocation& allocation) = 0;
+
+  // One report for each heap; empty where the driver does not say. From the
+  // allocating thread.
+  virtual std::vector<HeapReport> ReadHeaps() = 0;
 
   // Frees. Holders of imports keep the memory alive; that is theirs to end.
   virtual void Free(DeviceAllocationId id) = 0;

@@ -4,9 +4,11 @@
 #ifndef DAEMON_CORE_EVENT_SINK_H_
 #define DAEMON_CORE_EVENT_SINK_H_
 
+#include <string>
 #include <variant>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/base/ids.h"
 #include "daemon/core/requests.h"
 
@@ -24,8 +26,27 @@ struct OpenSegmentDone {
   absl::StatusOr<SegmentView> segment;
 };
 
-using Event = std::variant<AllocateDone, OpenSegmentDone>;
+// Others need memory: whatever the session keeps idle on the heap, up to `bytes`,
+// is asked back. Ignoring it is no offence.
+struct GiveBackWanted {
+  uint32_t device = 0;
+  uint32_t heap = 0;
+  Bytes bytes;
+  absl::Time deadline;
+};
 
+// A segment of the session's tenant is complete.
+struct SegmentSealed {
+  uint32_t device = 0;
+  SegmentId segment;
+  std::string name;
+};
+
+using Event = std::variant<AllocateDone, OpenSegmentDone, GiveBackWanted, SegmentSealed>;
+
+// The first two answer a call; the others are told to whoever listens, and lost
+// where nobody does.
+//
 // Implemented by the edges. Called with no lock held, from device threads and
 // from any thread that calls the core, and therefore also from inside a call
 // that the edge itself makes. Must not block. An event for a call that the edge

@@ -5,11 +5,20 @@
 #define DAEMON_CORE_HEAP_BUDGET_H_
 
 #include <algorithm>
+#include <optional>
 
 #include "daemon/core/stats.h"
 #include "heapbroker/units.h"
 
 namespace heapbroker {
+
+// The daemon's own limit for a heap.
+struct HeapLimit {
+  Bytes bytes;
+  // Where the driver says what it offers, at most this many thousandths of that,
+  // too. Unset for a limit that an administrator set.
+  std::optional<uint32_t> driver_per_mille = std::nullopt;
+};
 
 // Counts bytes from the moment they are promised until the device call that
 // frees them has returned. The driver's own success is no limit: drivers
@@ -35,7 +44,15 @@ class HeapBudget {
   // `bytes` must have been taken before.
   void Return(Bytes bytes) { in_use_ -= bytes; }
 
-  HeapStats Stats(const HeapInfo& info) const { return {info, limit_, in_use_, peak_}; }
+  HeapStats Stats(const HeapInfo& info) const {
+    HeapStats stats;
+    stats.info = info;
+    stats.budget = limit_;
+    stats.available = available();
+    stats.in_use = in_use_;
+    stats.peak_in_use = peak_;
+    return stats;
+  }
 
  private:
   Bytes limit_;

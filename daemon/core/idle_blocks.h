@@ -13,6 +13,7 @@
 
 #include "common/base/ids.h"
 #include "daemon/core/block.h"
+#include "daemon/core/block_size.h"
 #include "heapbroker/units.h"
 
 namespace heapbroker {
@@ -20,12 +21,6 @@ namespace heapbroker {
 // When a block became idle: a count that grows with every release on the
 // device, so that ages compare across pools.
 using ReleaseStamp = uint64_t;
-
-// Both ends included.
-struct SizeRange {
-  Bytes smallest;
-  Bytes largest;
-};
 
 struct IdleBlock {
   Block block;

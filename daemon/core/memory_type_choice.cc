@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace heapbroker {
 namespace {
@@ -48,7 +50,7 @@ std::optional<uint32_t> Find(const DeviceInfo& device, MemoryKind kind) {
   std::optional<uint32_t> best;
   for (uint32_t i = 0; i < device.memory_types.size(); ++i) {
     const MemoryTypeInfo& type = device.memory_types[i];
-    if (!type.exportable || !HasWhatIsNeeded(type, kind)) continue;
+    if (!type.exportable.any() || !HasWhatIsNeeded(type, kind)) continue;
     if (!best || Preference(type, kind) > Preference(device.memory_types[*best], kind)) best = i;
   }
   return best;
@@ -68,6 +70,21 @@ absl::string_view MemoryKindName(MemoryKind kind) {
       return "device_local|host_visible";
   }
   return "unknown";
+}
+
+std::string MemoryWishName(const MemoryWish& wish) {
+  if (const auto* kind = std::get_if<MemoryKind>(&wish)) return std::string(MemoryKindName(*kind));
+  if (const auto* type = std::get_if<MemoryTypeIndex>(&wish)) {
+    return absl::StrCat("memory type ", type->index);
+  }
+  const auto& properties = std::get<MemoryTypeWish>(wish);
+  std::vector<absl::string_view> names;
+  if (properties.device_local) names.push_back("device_local");
+  if (properties.host_local) names.push_back("host_local");
+  if (properties.host_visible) names.push_back("host_visible");
+  if (properties.host_coherent) names.push_back("host_coherent");
+  if (properties.host_cached) names.push_back("host_cached");
+  return names.empty() ? "any memory" : absl::StrJoin(names, "|");
 }
 
 absl::StatusOr<uint32_t> ChooseMemoryType(const DeviceInfo& device, MemoryKind kind) {

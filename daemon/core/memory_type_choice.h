@@ -5,6 +5,7 @@
 #define DAEMON_CORE_MEMORY_TYPE_CHOICE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,8 @@
 namespace heapbroker {
 
 absl::string_view MemoryKindName(MemoryKind kind);
+// As a request would have named it.
+std::string MemoryWishName(const MemoryWish& wish);
 
 // The first exportable type, in the device's order, that has what the kind needs
 // and the most of what it prefers. Vulkan orders types so that among equals the

@@ -12,20 +12,53 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "common/base/ids.h"
 #include "daemon/core/block_class.h"
 #include "daemon/core/device_memory.h"
+#include "daemon/core/memory_type_wish.h"
 #include "heapbroker/units.h"
 
 namespace heapbroker {
 
 enum class MemoryKind { kDeviceLocal, kHostVisible, kHostCached, kDeviceLocalHostVisible };
 
+// An exact Vulkan memory type of the device.
+struct MemoryTypeIndex {
+  uint32_t index = 0;
+  friend bool operator==(const MemoryTypeIndex&, const MemoryTypeIndex&) = default;
+};
+
+// Which memory: for a purpose, with properties, or exactly one type.
+using MemoryWish = std::variant<MemoryKind, MemoryTypeWish, MemoryTypeIndex>;
+
 struct BlockRequest {
   Bytes size;
   Bytes alignment;  // Zero, or a power of two up to kMaxAlignment.
-  MemoryKind kind = MemoryKind::kDeviceLocal;
+  MemoryWish memory = MemoryKind::kDeviceLocal;
+  // Unset: an opaque descriptor where the memory has it, else a dma-buf.
+  std::optional<HandleType> handle_type = std::nullopt;
+  bool device_address = false;  // As in BlockClass.
+  bool dedicated = false;       // As in BlockClass.
+  bool transient = false;       // Short-lived: served by pools for such blocks, too.
   bool zeroed = false;
+};
+
+// Of the requests of one tenant the highest goes first; it means nothing between
+// tenants.
+enum class Priority : uint8_t { kLow, kNormal, kHigh };
+inline constexpr size_t kPriorityCount = 3;
+
+// One Allocate: all blocks or none.
+struct AllocateRequest {
+  // Repeating it returns the same grant, as long as any of its blocks is held.
+  // Unset (0): every request is a new one.
+  RequestId request_id;
+  Priority priority = Priority::kNormal;
+  // Until when it may wait for what others hold. Unset: granted or refused at
+  // once, which includes the time that the device takes for its work.
+  std::optional<absl::Time> wait_until = std::nullopt;
+  std::vector<BlockRequest> blocks;
 };
 
 // A block starts at offset 0 of an allocation, whose pages both a mapping and a
@@ -64,8 +97,29 @@ enum class OpenMode { kCreateOrAttach, kAttach, kAttachWait };
 struct OpenSegmentRequest {
   std::string name;
   OpenMode mode = OpenMode::kCreateOrAttach;
-  Bytes size;  // kCreateOrAttach only.
-  MemoryKind kind = MemoryKind::kDeviceLocal;
+  // kCreateOrAttach only, all of them.
+  Bytes size;
+  MemoryWish memory = MemoryKind::kDeviceLocal;
+  std::optional<HandleType> handle_type = std::nullopt;
+  // As in AllocateRequest, for the segment's memory. Waiting for its writer has
+  // no such end: that is the call's own.
+  std::optional<absl::Time> wait_until = std::nullopt;
+};
+
+// Memory that a client keeps in its own cache, as it says.
+struct IdleReport {
+  uint32_t heap = 0;
+  Bytes bytes;
+};
+
+struct TrimRequest {
+  std::optional<std::string> pool;  // By the name in PoolStats; unset: all of the device's.
+  Bytes target;                     // Leased and idle bytes that may stay.
+  bool segments = false;            // Unused ones, too.
+};
+struct TrimResult {
+  Bytes bytes;  // On their way to be freed.
+  uint64_t blocks = 0;
 };
 
 // A segment as one of its sessions sees it.

@@ -13,11 +13,11 @@ namespace {
 
 absl::Status CheckSameShape(const OpenSegmentRequest& wanted, const OpenSegmentRequest& made_as) {
   if (wanted.mode != OpenMode::kCreateOrAttach) return absl::OkStatus();
-  if (wanted.size == made_as.size && wanted.kind == made_as.kind) return absl::OkStatus();
+  if (wanted.size == made_as.size && wanted.memory == made_as.memory) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
       "segment \"", wanted.name, "\" exists with ", made_as.size.count(), " bytes of ",
-      MemoryKindName(made_as.kind), ", asked for were ", wanted.size.count(), " bytes of ",
-      MemoryKindName(wanted.kind), "; attach without a size, or choose another name"));
+      MemoryWishName(made_as.memory), ", asked for were ", wanted.size.count(), " bytes of ",
+      MemoryWishName(wanted.memory), "; attach without a size, or choose another name"));
 }
 
 // Takes one `key` out of what is kept for `session`, and the session's entry with

@@ -27,7 +27,7 @@ DeviceInfo SimulatedDeviceInfo() {
   MemoryTypeInfo type;
   type.device_local = type.host_visible = type.host_coherent = type.host_cached = true;
   type.property_flags = 0xF;
-  type.exportable = true;
+  type.exportable = {.opaque_fd = true, .dma_buf = false};
   info.memory_types.push_back(type);
   info.max_allocation_size = GiB(1);
   info.max_allocation_count = 4096;
@@ -85,6 +85,16 @@ void SimulatedDevice::Free(DeviceAllocationId id) {
   counts_.live_bytes -= found->second;
   ++counts_.frees;
   live_.erase(found);
+}
+
+std::vector<HeapReport> SimulatedDevice::ReadHeaps() {
+  MutexLock lock(mutex_);
+  return heap_reports_;
+}
+
+void SimulatedDevice::ReportHeaps(std::vector<HeapReport> reports) {
+  MutexLock lock(mutex_);
+  heap_reports_ = std::move(reports);
 }
 
 void SimulatedDevice::FailAllocations(absl::Status status, int count) {

@@ -34,6 +34,7 @@ class SimulatedDevice final : public DeviceMemory {
   absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) override;
   absl::StatusOr<DeviceAllocation> Allocate(BlockClass block_class, Bytes allocation_size) override;
   absl::Status Clear(BlockClass block_class, const DeviceAllocation& allocation) override;
+  std::vector<HeapReport> ReadHeaps() override;
   void Free(DeviceAllocationId id) override;
 
   // How a driver may behave. The next `count` calls end with `status`.
@@ -41,6 +42,8 @@ class SimulatedDevice final : public DeviceMemory {
   void FailClears(absl::Status status, int count);
   // Drivers pad: every size is rounded up to `granularity` and `extra` added.
   void PadSizes(Bytes granularity, Bytes extra);
+  // What ReadHeaps says from now on.
+  void ReportHeaps(std::vector<HeapReport> reports);
 
   struct Counts {
     uint64_t allocations = 0;  // Calls that succeeded.
@@ -69,6 +72,7 @@ class SimulatedDevice final : public DeviceMemory {
   Failure clear_failure_ ABSL_GUARDED_BY(mutex_);
   Bytes granularity_ ABSL_GUARDED_BY(mutex_) = Bytes(1);
   Bytes extra_ ABSL_GUARDED_BY(mutex_);
+  std::vector<HeapReport> heap_reports_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -45,7 +45,7 @@ v1::Device DeviceMessage(const DeviceInfo& device) {
     v1::MemoryType& out = *message.add_memory_types();
     out.set_heap_index(type.heap);
     out.set_property_flags(type.property_flags);
-    out.set_exportable(type.exportable);
+    out.set_exportable(type.exportable.any());
   }
   message.set_max_allocation_size(device.max_allocation_size.count());
   return message;

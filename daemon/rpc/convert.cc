@@ -61,6 +61,8 @@ v1::HandleType HandleTypeMessage(HandleType type) {
   switch (type) {
     case HandleType::kOpaqueFd:
       return v1::HANDLE_TYPE_OPAQUE_FD;
+    case HandleType::kDmaBuf:
+      return v1::HANDLE_TYPE_DMA_BUF;
   }
   return v1::HANDLE_TYPE_UNSPECIFIED;
 }
@@ -85,7 +87,7 @@ absl::StatusOr<std::vector<BlockRequest>> BlockRequestsOf(const v1::AllocateRequ
     BlockRequest request;
     request.size = Bytes(block.size());
     request.alignment = Bytes(block.alignment());
-    HB_ASSIGN_OR_RETURN(request.kind,
+    HB_ASSIGN_OR_RETURN(request.memory,
                         KindOf(block.kind(), absl::StrCat("blocks[", requests.size(), "].kind")));
     request.zeroed = block.zeroed();
     requests.push_back(request);
@@ -119,7 +121,7 @@ absl::StatusOr<OpenSegmentRequest> OpenSegmentRequestOf(const v1::OpenSegmentReq
     return request;
   }
   request.size = Bytes(message.size());
-  HB_ASSIGN_OR_RETURN(request.kind, KindOf(message.kind(), "kind"));
+  HB_ASSIGN_OR_RETURN(request.memory, KindOf(message.kind(), "kind"));
   return request;
 }
 

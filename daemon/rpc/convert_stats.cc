@@ -22,7 +22,10 @@ void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
   const auto missed = [&](MissReason reason) { return pool.misses[static_cast<size_t>(reason)]; };
   v1::MissReasons& misses = *out.mutable_miss_reasons();
   misses.set_no_idle_block(missed(MissReason::kNoIdleBlock));
-  misses.set_none_of_fitting_size(missed(MissReason::kNoneOfFittingSize));
+  misses.set_only_too_small(missed(MissReason::kOnlyTooSmall));
+  misses.set_only_too_large(missed(MissReason::kOnlyTooLarge));
+  misses.set_at_capacity(missed(MissReason::kAtCapacity));
+  misses.set_over_size_limit(missed(MissReason::kOverSizeLimit));
   misses.set_other_tenants_only(missed(MissReason::kOtherTenantsOnly));
   misses.set_never_cached(missed(MissReason::kNeverCached));
 

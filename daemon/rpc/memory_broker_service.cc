@@ -29,7 +29,8 @@ void MemoryBrokerService::StartAllocate(SessionId session, const std::vector<Blo
   const CallId call = pending_.AddAllocate([this, session, reply](absl::StatusOr<Grant> grant) {
     AnswerAllocate(session, grant, reply);
   });
-  absl::StatusOr<std::variant<Grant, Deferred>> answer = broker_.Allocate(session, call, blocks);
+  absl::StatusOr<std::variant<Grant, Deferred>> answer =
+      broker_.Allocate(session, call, {.blocks = blocks});
   if (answer.ok() && std::holds_alternative<Deferred>(*answer)) {
     // The event may have come by now; then the call has ended, and this is dropped.
     reply.OnCancelled([this, session, call] { broker_.Cancel(session, call); });

@@ -34,7 +34,7 @@ MemoryTypeInfo DescribeMemoryType(const VkMemoryType& type, bool backs_external_
   info.host_coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
   info.host_cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
   info.property_flags = flags;
-  info.exportable = backs_external_buffers && (flags & ~kPlain) == 0;
+  info.exportable.opaque_fd = backs_external_buffers && (flags & ~kPlain) == 0;
   return info;
 }
 

@@ -137,12 +137,12 @@ void VulkanMemory::Free(DeviceAllocationId id) {
 absl::Status VulkanMemory::CheckClass(BlockClass block_class) const {
   const std::vector<MemoryTypeInfo>& types = info().memory_types;
   if (block_class.handle_type == HandleType::kOpaqueFd && block_class.memory_type < types.size() &&
-      types[block_class.memory_type].exportable) {
+      types[block_class.memory_type].exportable.any()) {
     return absl::OkStatus();
   }
   std::vector<size_t> allowed;
   for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i].exportable) allowed.push_back(i);
+    if (types[i].exportable.any()) allowed.push_back(i);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "device '", info().name, "' cannot export memory type ", block_class.memory_type,

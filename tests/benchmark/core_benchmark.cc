@@ -18,9 +18,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "benchmark/benchmark.h"
+#include "common/base/clock.h"
 #include "daemon/core/caching_pool.h"
 #include "daemon/core/device_broker.h"
 #include "daemon/core/simulated_device.h"
+#include "tests/fakes/fake_alarm.h"
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/recorded_events.h"
 
@@ -82,7 +84,8 @@ class FullPool {
 // new blocks are rounded to.
 class FullBroker {
  public:
-  explicit FullBroker(int64_t idle) : broker_(Options(), device_, executor_, events_) {
+  explicit FullBroker(int64_t idle)
+      : broker_(Options(), {device_, executor_, events_, clock_, alarm_}) {
     const absl::Status added = broker_.AddSession(kSession, kTenant);
     for (uint64_t power = 64 << 10; power < 16 << 20; power *= 2) {
       for (uint64_t step = 0; step < 8; ++step) sizes_.push_back(Bytes(power + step * power / 8));
@@ -114,19 +117,22 @@ class FullBroker {
 
   static LedgerOptions Options() {
     LedgerOptions options;
-    options.admission.heap_budgets = {Bytes(uint64_t{1} << 50)};
-    options.admission.pool_limits = NoLimits();
-    options.admission.max_allocations = UINT64_MAX;
+    options.admission.heaps = {{Bytes(uint64_t{1} << 50)}};
+    options.admission.pools = {{"type 0", 0, true, false, NoLimits()}};
     return options;
   }
 
   Bytes NextSize() { return sizes_[next_++ % sizes_.size()]; }
   absl::StatusOr<std::variant<Grant, Deferred>> Start(Bytes size) {
-    const BlockRequest request{size, Bytes(), MemoryKind::kDeviceLocal, false};
-    return broker_.Allocate(kSession, CallId(++last_call_), {request});
+    AllocateRequest request;
+    request.blocks.resize(1);
+    request.blocks[0].size = size;
+    return broker_.Allocate(kSession, CallId(++last_call_), request);
   }
 
   SimulatedDevice device_;
+  RealClock clock_;
+  FakeAlarm alarm_;
   ManualExecutor executor_;
   RecordedEvents events_;
   DeviceBroker broker_;

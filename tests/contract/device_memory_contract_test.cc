@@ -39,7 +39,7 @@ class DeviceMemoryContractTest : public testing::TestWithParam<DeviceMaker> {
     device_ = *std::move(made);
     const std::vector<MemoryTypeInfo>& types = memory().info().memory_types;
     const auto found = std::find_if(types.begin(), types.end(), [](const MemoryTypeInfo& type) {
-      return type.exportable && type.host_visible && type.host_coherent;
+      return type.exportable.any() && type.host_visible && type.host_coherent;
     });
     ASSERT_NE(found, types.end()) << "no exportable type that the test can look into";
     block_class_.memory_type = static_cast<uint32_t>(found - types.begin());

@@ -31,7 +31,7 @@ class VulkanMemoryTest : public testing::Test {
     absl::StatusOr<OpenedDevice> opened = OpenDevice(DeviceSelector{});
     ASSERT_TRUE(opened.ok()) << opened.status();
     device_ = std::make_unique<VulkanDevice>(std::move(opened->device));
-    while (!device_->info().memory_types[block_class_.memory_type].exportable) {
+    while (!device_->info().memory_types[block_class_.memory_type].exportable.any()) {
       ++block_class_.memory_type;
     }
   }

@@ -55,7 +55,7 @@ void RecordFills(VkCommandBuffer commands, VkBuffer buffer, bool in_order) {
 absl::Status FillTwice(const VulkanDevice& device, bool in_order) {
   HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, ExternalBuffer::Create(device.handle(), kSize));
   uint32_t memory_type = 0;
-  while (!device.info().memory_types[memory_type].exportable) ++memory_type;
+  while (!device.info().memory_types[memory_type].exportable.any()) ++memory_type;
   VkExportMemoryAllocateInfo exported{};
   exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
   exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;

@@ -34,5 +34,12 @@ TEST(ByteSizeTest, QuotesTheTextAndThePosition) {
               StatusIs(absl::StatusCode::kInvalidArgument, "\"1.5gib\" at position 1"));
 }
 
+TEST(ByteSizeTest, APartQuotesTheWholeTextAndThePositionInIt) {
+  const absl::string_view text = "a=1kib;b=1.5gib";
+  EXPECT_EQ(*ParseByteSizeIn(text, text.substr(2, 4)), KiB(1));
+  EXPECT_THAT(ParseByteSizeIn(text, text.substr(9)),
+              StatusIs(absl::StatusCode::kInvalidArgument, "\"a=1kib;b=1.5gib\" at position 10"));
+}
+
 }  // namespace
 }  // namespace heapbroker

@@ -54,7 +54,7 @@ TEST_F(CachingPoolTest, ServesTheSmallestBlockThatFits) {
   for (const Block& block : {large, small, middle}) EXPECT_TRUE(Release(block).empty());
   EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(middle.id));
   EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(large.id));
-  EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(MissReason::kNoneOfFittingSize));
+  EXPECT_EQ(Acquire(kAlice, KiB(1500), MiB(8)), Answer(MissReason::kOnlyTooSmall));
 }
 
 TEST_F(CachingPoolTest, ServesTheBlockReleasedLastAmongEquals) {
@@ -71,7 +71,7 @@ TEST_F(CachingPoolTest, NeverGivesATenantsBlockToAnother) {
 
 TEST_F(CachingPoolTest, GivesNoBlockThatIsTooLargeForTheRequest) {
   EXPECT_TRUE(Release(New(kAlice, MiB(64))).empty());
-  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kNoneOfFittingSize));
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kOnlyTooSmall));
 }
 
 TEST_F(CachingPoolTest, SaysThatNothingIsIdle) {

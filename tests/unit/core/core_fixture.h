@@ -14,6 +14,8 @@
 #include "daemon/core/device_broker.h"
 #include "daemon/core/simulated_device.h"
 #include "gtest/gtest.h"
+#include "tests/fakes/fake_alarm.h"
+#include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/recorded_events.h"
 #include "tests/support/status_matchers.h"
@@ -28,9 +30,14 @@ class CoreTest : public ::testing::Test {
   // The device's heap is 1 GiB; the budget is the test's choice.
   void Start(Bytes budget, DeviceInfo info = SimulatedDeviceInfo(), LedgerOptions options = {}) {
     device_ = std::make_unique<SimulatedDevice>(std::move(info));
-    options.admission.heap_budgets.assign(device_->info().heaps.size(), budget);
-    if (options.admission.max_allocations == 0) options.admission.max_allocations = 4000;
-    broker_ = std::make_unique<DeviceBroker>(options, *device_, executor_, events_);
+    options.admission.heaps.assign(device_->info().heaps.size(), HeapLimit{budget});
+    if (options.admission.count_limits.empty()) options.admission.count_limits = Allocations(4000);
+    broker_ = std::make_unique<DeviceBroker>(
+        options, BrokerPorts{*device_, executor_, events_, clock_, alarm_});
+  }
+
+  static std::vector<CountLimit> Allocations(uint64_t most) {
+    return {{LimitKind::kMaxAllocationCount, most}};
   }
 
   SessionId NewSession(TenantId tenant) {
@@ -39,12 +46,22 @@ class CoreTest : public ::testing::Test {
     return session;
   }
 
-  static BlockRequest Ask(Bytes size) { return {size, Bytes(), MemoryKind::kDeviceLocal, false}; }
+  static BlockRequest Ask(Bytes size) {
+    BlockRequest request;
+    request.size = size;
+    return request;
+  }
+
+  static AllocateRequest AllocateOf(std::vector<BlockRequest> blocks) {
+    AllocateRequest request;
+    request.blocks = std::move(blocks);
+    return request;
+  }
 
   // Runs whatever the request has to wait for.
   absl::StatusOr<Grant> Allocate(SessionId session, const std::vector<BlockRequest>& requests) {
     const CallId call = NewCall();
-    auto outcome = broker_->Allocate(session, call, requests);
+    auto outcome = broker_->Allocate(session, call, AllocateOf(requests));
     if (!outcome.ok()) return outcome.status();
     if (auto* grant = std::get_if<Grant>(&*outcome)) return *grant;
     executor_.RunAll();
@@ -60,7 +77,7 @@ class CoreTest : public ::testing::Test {
   // Starts a request and leaves it where it is.
   CallId StartAllocate(SessionId session, Bytes size) {
     const CallId call = NewCall();
-    auto outcome = broker_->Allocate(session, call, {Ask(size)});
+    auto outcome = broker_->Allocate(session, call, AllocateOf({Ask(size)}));
     EXPECT_THAT(outcome, IsOk());
     EXPECT_TRUE(outcome.ok() && std::holds_alternative<Deferred>(*outcome));
     return call;
@@ -103,6 +120,8 @@ class CoreTest : public ::testing::Test {
     EXPECT_LE(stats.allocations, stats.max_allocations);
   }
 
+  FakeClock clock_;
+  FakeAlarm alarm_;
   ManualExecutor executor_;
   RecordedEvents events_;
   std::unique_ptr<SimulatedDevice> device_;

@@ -67,7 +67,7 @@ TEST_F(SegmentsTest, AnotherSizeOrKindIsRefusedAndBothAreTold) {
   EXPECT_THAT(size, StatusIs(StatusCode::kAlreadyExists, "1048576 bytes"));
   EXPECT_THAT(size, StatusIs(StatusCode::kAlreadyExists, "2097152 bytes"));
   OpenSegmentRequest kind = Create("weights", MiB(1));
-  kind.kind = MemoryKind::kHostVisible;
+  kind.memory = MemoryKind::kHostVisible;
   EXPECT_THAT(Open(second, kind), StatusIs(StatusCode::kAlreadyExists, "host_visible"));
 }
 

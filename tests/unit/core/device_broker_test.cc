@@ -29,7 +29,7 @@ TEST_F(DeviceBrokerTest, ServesTheSameTenantFromTheCacheWithoutADeviceCall) {
   ASSERT_OK_AND_ASSIGN(const GrantedBlock first, Allocate(alice, MiB(1)));
   const void* const memory = MemoryOf(alice, first.id);
   ASSERT_THAT(Release(alice, first.id), IsOk());
-  auto outcome = broker_->Allocate(other, NewCall(), {Ask(MiB(1))});
+  auto outcome = broker_->Allocate(other, NewCall(), AllocateOf({Ask(MiB(1))}));
   ASSERT_THAT(outcome, IsOk());
   ASSERT_TRUE(std::holds_alternative<Grant>(*outcome));
   EXPECT_EQ(MemoryOf(other, std::get<Grant>(*outcome).blocks[0].id), memory);
@@ -119,7 +119,7 @@ TEST_F(DeviceBrokerTest, UndoesABatchWhenTheDeviceFailsHalfWay) {
   const SessionId alice = NewSession(kAlice);
   const CallId call = NewCall();
   std::vector<BlockRequest> three(3, Ask(MiB(1)));
-  ASSERT_THAT(broker_->Allocate(alice, call, three), IsOk());
+  ASSERT_THAT(broker_->Allocate(alice, call, AllocateOf(three)), IsOk());
   device_->FailAllocations(absl::InternalError("VK_ERROR_UNKNOWN"), 1);
   executor_.RunAll();
   EXPECT_THAT(events_.grant(call), StatusIs(StatusCode::kInternal, "VK_ERROR_UNKNOWN"));
@@ -180,7 +180,7 @@ TEST_F(DeviceBrokerTest, PaddingCannotCarryItOverTheBudget) {
 
 TEST_F(DeviceBrokerTest, NeverPassesTheNumberOfAllocationsThatTheDeviceAllows) {
   LedgerOptions options;
-  options.admission.max_allocations = 64;
+  options.admission.count_limits = Allocations(64);
   Start(MiB(512), SimulatedDeviceInfo(), options);
   const SessionId alice = NewSession(kAlice);
   int granted = 0;
@@ -197,7 +197,7 @@ TEST_F(DeviceBrokerTest, NeverPassesTheNumberOfAllocationsThatTheDeviceAllows) {
 
 TEST_F(DeviceBrokerTest, EvictsIdleBlocksWhenAllocationsRunOut) {
   LedgerOptions options;
-  options.admission.max_allocations = 2;
+  options.admission.count_limits = Allocations(2);
   Start(MiB(512), SimulatedDeviceInfo(), options);
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   ASSERT_OK_AND_ASSIGN(const GrantedBlock one, Allocate(alice, MiB(1)));
@@ -318,7 +318,7 @@ TEST_F(DeviceBrokerTest, ASessionMayNotMakeTheDaemonRememberCallsWithoutEnd) {
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   std::vector<CallId> calls;
   for (size_t i = 0; i < kMaxDeferredCalls; ++i) calls.push_back(StartAllocate(alice, KiB(64)));
-  EXPECT_THAT(broker_->Allocate(alice, NewCall(), {Ask(KiB(64))}),
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), AllocateOf({Ask(KiB(64))})),
               StatusIs(StatusCode::kResourceExhausted, "256 calls that wait"));
   EXPECT_THAT(broker_->OpenSegment(alice, NewCall(),
                                    {"weights", OpenMode::kAttachWait, Bytes(), MemoryKind()}),
@@ -390,7 +390,7 @@ TEST_F(DeviceBrokerTest, HitsPassThoseThatWait) {
   ASSERT_THAT(Release(alice, large.id), IsOk());
   ASSERT_THAT(Release(alice, small.id), IsOk());
   const CallId waits = StartAllocate(bob, MiB(80));
-  auto hit = broker_->Allocate(alice, NewCall(), {Ask(MiB(1))});
+  auto hit = broker_->Allocate(alice, NewCall(), AllocateOf({Ask(MiB(1))}));
   ASSERT_THAT(hit, IsOk());
   EXPECT_TRUE(std::holds_alternative<Grant>(*hit));
   EXPECT_FALSE(events_.Has(waits));

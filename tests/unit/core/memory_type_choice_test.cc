@@ -15,7 +15,7 @@ MemoryTypeInfo Type(uint32_t heap, bool local, bool visible, bool coherent, bool
   type.host_visible = visible;
   type.host_coherent = coherent;
   type.host_cached = cached;
-  type.exportable = true;
+  type.exportable.opaque_fd = true;
   return type;
 }
 
@@ -39,7 +39,7 @@ TEST(MemoryTypeChoiceTest, TakesTheTypeThatTheKindIsMeantFor) {
 
 TEST(MemoryTypeChoiceTest, LeavesOutTypesThatCannotBeExported) {
   DeviceInfo info = Discrete();
-  info.memory_types[0].exportable = false;
+  info.memory_types[0].exportable = {};
   EXPECT_EQ(*ChooseMemoryType(info, MemoryKind::kDeviceLocal), 2u);
 }
 

@@ -96,7 +96,7 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
       request.zeroed = Draw(8) == 0;
     }
     const CallId call = NewCall();
-    auto outcome = broker_->Allocate(session, call, requests);
+    auto outcome = broker_->Allocate(session, call, AllocateOf(requests));
     if (!outcome.ok()) {
       EXPECT_THAT(outcome, StatusIs(absl::StatusCode::kResourceExhausted, ""));
     } else if (auto* grant = std::get_if<Grant>(&*outcome)) {
@@ -224,8 +224,8 @@ class RandomWalkTest : public CoreTest, public ::testing::WithParamInterface<uin
 
 TEST_P(RandomWalkTest, KeepsEveryPromiseAndEndsEmpty) {
   LedgerOptions options;
-  options.admission.max_allocations = 40;
-  options.admission.pool_limits.max_free_allocation_count = 8;
+  options.admission.count_limits = Allocations(40);
+  options.admission.pools = {{"type 0", 0, true, false, {.max_free_allocation_count = 8}}};
   Start(MiB(96), SimulatedDeviceInfo(), options);
   device_->PadSizes(KiB(4), Bytes(GetParam() % 2 == 0 ? 0 : 64));
   for (int i = 0; i < 6; ++i) Connect();

@@ -25,11 +25,11 @@ TEST(ConvertTest, TranslatesEveryKind) {
   const absl::StatusOr<std::vector<BlockRequest>> requests = BlockRequestsOf(message);
   ASSERT_TRUE(requests.ok());
   ASSERT_EQ(requests->size(), 5u);
-  EXPECT_EQ((*requests)[0].kind, MemoryKind::kDeviceLocal);
-  EXPECT_EQ((*requests)[1].kind, MemoryKind::kDeviceLocal);
-  EXPECT_EQ((*requests)[2].kind, MemoryKind::kHostVisible);
-  EXPECT_EQ((*requests)[3].kind, MemoryKind::kHostCached);
-  EXPECT_EQ((*requests)[4].kind, MemoryKind::kDeviceLocalHostVisible);
+  EXPECT_EQ((*requests)[0].memory, MemoryWish(MemoryKind::kDeviceLocal));
+  EXPECT_EQ((*requests)[1].memory, MemoryWish(MemoryKind::kDeviceLocal));
+  EXPECT_EQ((*requests)[2].memory, MemoryWish(MemoryKind::kHostVisible));
+  EXPECT_EQ((*requests)[3].memory, MemoryWish(MemoryKind::kHostCached));
+  EXPECT_EQ((*requests)[4].memory, MemoryWish(MemoryKind::kDeviceLocalHostVisible));
 }
 
 TEST(ConvertTest, KeepsEveryFieldOfABlockRequest) {
@@ -62,7 +62,7 @@ TEST(ConvertTest, TellsTheModesOfOpenSegmentApart) {
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->mode, OpenMode::kCreateOrAttach);
   EXPECT_EQ(request->size, Bytes(9));
-  EXPECT_EQ(request->kind, MemoryKind::kHostCached);
+  EXPECT_EQ(request->memory, MemoryWish(MemoryKind::kHostCached));
 
   message.set_size(0);
   message.clear_kind();
@@ -120,7 +120,7 @@ TEST(ConvertTest, SumsTheReasonsOfMisses) {
   const v1::PoolStatsRow row = DeviceStatsMessage(stats).pools(0);
   EXPECT_EQ(row.misses(), 10u);
   EXPECT_EQ(row.miss_reasons().no_idle_block(), 1u);
-  EXPECT_EQ(row.miss_reasons().none_of_fitting_size(), 2u);
+  EXPECT_EQ(row.miss_reasons().only_too_small(), 2u);
   EXPECT_EQ(row.miss_reasons().other_tenants_only(), 3u);
   EXPECT_EQ(row.miss_reasons().never_cached(), 4u);
   EXPECT_EQ(row.not_kept().count(), 5u);

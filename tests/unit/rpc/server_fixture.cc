@@ -15,8 +15,8 @@ namespace {
 
 LedgerOptions SmallLedger() {
   LedgerOptions options;
-  options.admission.heap_budgets = {MiB(64)};
-  options.admission.max_allocations = 1024;
+  options.admission.heaps = {{MiB(64)}};
+  options.admission.count_limits = {{LimitKind::kMaxAllocationCount, 1024}};
   return options;
 }
 
@@ -31,7 +31,7 @@ PoolStatsOptions StatsOptions(uid_t daemon_uid) {
 }  // namespace
 
 ServerFixture::ServerFixture()
-    : broker_(SmallLedger(), device_, executor_, pending_),
+    : broker_(SmallLedger(), {device_, executor_, pending_, clock_, alarm_}),
       stats_service_(sessions_, broker_, StatsOptions(kDaemonUid)) {
   absl::StatusOr<UniqueFd> listener =
       ListenUnix(directory_.File("broker.sock"), SocketKind::kStream, 0600);

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "heapbroker/v1/broker.grpc.pb.h"
 #include "heapbroker/v1/stats.grpc.pb.h"
+#include "tests/fakes/fake_alarm.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/rpc/thread_executor.h"
 
@@ -60,6 +61,7 @@ class ServerFixture : public testing::Test {
   RealClock clock_;
   Sessions sessions_{clock_};
   SimulatedDevice device_;
+  FakeAlarm alarm_;
   ThreadExecutor executor_;
   PendingCalls pending_;
   DeviceBroker broker_;

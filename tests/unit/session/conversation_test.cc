@@ -244,8 +244,8 @@ TEST_F(ConversationTest, AnObserverIsKnownToNoDevice) {
   EXPECT_TRUE(core_.sessions.Find(TokenOf(reply)).ok());
   const SessionId session(reply.welcome().session_id());
   const BlockRequest request{.size = KiB(64), .alignment = Bytes()};
-  EXPECT_TRUE(
-      absl::IsUnauthenticated(core_.broker.Allocate(session, CallId(1), {request}).status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(
+      core_.broker.Allocate(session, CallId(1), {.blocks = {request}}).status()));
   EXPECT_EQ(CodeOf(Parse(conversation.Handle(FetchPacket(BlockId(1))))),
             absl::StatusCode::kNotFound);
 }

@@ -32,8 +32,8 @@ class MemoryFile final : public ExportedHandle {
 
 LedgerOptions Options(TenantRule tenants) {
   LedgerOptions options;
-  options.admission.heap_budgets = {GiB(1)};
-  options.admission.max_allocations = 1000;
+  options.admission.heaps = {{GiB(1)}};
+  options.admission.count_limits = {{LimitKind::kMaxAllocationCount, 1000}};
   options.tenants = tenants;
   return options;
 }
@@ -56,12 +56,13 @@ absl::StatusOr<Grant> GrantCollector::Take(CallId call) {
 
 TestCore::TestCore(TenantRule tenants)
     : device(SimulatedDeviceInfo(), [](Bytes size) { return std::make_shared<MemoryFile>(size); }),
-      broker(Options(tenants), device, executor, grants) {}
+      broker(Options(tenants), {device, executor, grants, clock, alarm}) {}
 
 BlockId TestCore::Lease(SessionId session, Bytes size) {
   const CallId call(++last_call);
   const BlockRequest request{.size = size, .alignment = Bytes()};
-  absl::StatusOr<std::variant<Grant, Deferred>> outcome = broker.Allocate(session, call, {request});
+  absl::StatusOr<std::variant<Grant, Deferred>> outcome =
+      broker.Allocate(session, call, {.blocks = {request}});
   EXPECT_TRUE(outcome.ok()) << outcome.status();
   if (!outcome.ok()) return BlockId();
   if (const Grant* grant = std::get_if<Grant>(&*outcome)) return grant->blocks.front().id;

@@ -18,6 +18,7 @@
 #include "daemon/core/event_sink.h"
 #include "daemon/core/sessions.h"
 #include "daemon/core/simulated_device.h"
+#include "tests/fakes/fake_alarm.h"
 
 namespace heapbroker {
 
@@ -58,9 +59,10 @@ struct TestCore {
   // Allocations that the device still has.
   size_t live_allocations() const { return device.counts().live; }
 
-  RealClock clock;
   Sessions sessions{clock};
   SimulatedDevice device;
+  RealClock clock;
+  FakeAlarm alarm;
   InlineExecutor executor;
   GrantCollector grants;
   DeviceBroker broker;

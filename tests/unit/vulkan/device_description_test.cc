@@ -114,9 +114,9 @@ TEST(DeviceDescriptionTest, OnlyTypesThatBackExternalBuffersAreExportable) {
   DeviceSnapshot snapshot = Gpu();
   snapshot.memory_types = {Type(kLocal, 0), Type(kVisible | kCoherent, 0), Type(kLocal, 0)};
   const DeviceInfo info = DescribeDevice(snapshot, 0b101);
-  EXPECT_TRUE(info.memory_types[0].exportable);
-  EXPECT_FALSE(info.memory_types[1].exportable);
-  EXPECT_TRUE(info.memory_types[2].exportable);
+  EXPECT_TRUE(info.memory_types[0].exportable.any());
+  EXPECT_FALSE(info.memory_types[1].exportable.any());
+  EXPECT_TRUE(info.memory_types[2].exportable.any());
 }
 
 TEST(DeviceDescriptionTest, TypesThatNeedMoreThanMemoryAreNotExportable) {
@@ -127,7 +127,7 @@ TEST(DeviceDescriptionTest, TypesThatNeedMoreThanMemoryAreNotExportable) {
                            Type(kLocal | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD, 0),
                            Type(kLocal | 1U << 30, 0)};
   for (const MemoryTypeInfo& type : DescribeDevice(snapshot, ~0U).memory_types) {
-    EXPECT_FALSE(type.exportable) << type.property_flags;
+    EXPECT_FALSE(type.exportable.any()) << type.property_flags;
   }
 }
 
@@ -135,8 +135,8 @@ TEST(DeviceDescriptionTest, AllThirtyTwoTypesCanBeDescribed) {
   DeviceSnapshot snapshot = Gpu();
   snapshot.memory_types.assign(VK_MAX_MEMORY_TYPES, Type(kLocal, 0));
   const DeviceInfo info = DescribeDevice(snapshot, 1U << 31);
-  EXPECT_FALSE(info.memory_types.front().exportable);
-  EXPECT_TRUE(info.memory_types.back().exportable);
+  EXPECT_FALSE(info.memory_types.front().exportable.any());
+  EXPECT_TRUE(info.memory_types.back().exportable.any());
 }
 
 TEST(DriverGivesZerosTest, OnlyForTheSoftwareDriverThatIsKnownTo) {
