@@ -3,11 +3,14 @@
 
 // A real daemon and the client library on devices and drivers that this machine
 // does not have. The client is this process, under a plan of its own.
-#include <memory>
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/posix/unique_fd.h"
 #include "gmock/gmock.h"
 #include "heapbroker/client.h"
 #include "heapbroker/vulkan_importer.h"
@@ -152,6 +155,41 @@ device gpu
   // The mapping covers the memory, which is larger than the buffer.
   const uint64_t size = lease.facts().allocation_size.count();
   EXPECT_EQ(std::count(bytes, bytes + size, 0), static_cast<int64_t>(size));
+}
+
+// A discrete GPU; `mode` is the one of the device's.
+std::string Discrete(absl::string_view mode) {
+  return absl::StrCat("device gpu\n mode ", mode, R"(
+  deviceType discrete
+  driverID 1
+  memoryHeap 256MiB device_local
+  memoryHeap 512MiB none
+  memoryType 0 device_local
+  memoryType 1 host_visible|host_coherent
+  fresh_memory 165
+)");
+}
+
+TEST_F(DaemonFaultsTest, ClearsMemoryThatTheHostCannotMapByTheDevice) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(Discrete("strict")));
+  // A client that may look where no client can.
+  ASSERT_NO_FATAL_FAILURE(ConnectUnder(Discrete("lenient")));
+  ASSERT_OK_AND_ASSIGN(const Lease lease, Allocate(MiB(1), MemoryKind::kDeviceLocal));
+  EXPECT_EQ(lease.facts().memory_type_index, 0u);
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer buffer, Import(lease));
+  EXPECT_EQ(buffer.mapped(), nullptr);
+  EXPECT_EQ(daemon_file().Device("gpu").CallsOf(faults::Function::kMapMemory), 0u);
+
+  const VulkanProgram other;
+  ASSERT_OK_AND_ASSIGN(UniqueFd fd, DuplicateFd(*lease.fd()));
+  const uint64_t size = lease.facts().allocation_size.count();
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  ASSERT_EQ(other.Import(fd.Release(), 0, size, &memory), VK_SUCCESS);
+  void* mapped = nullptr;
+  ASSERT_EQ(vkMapMemory(other.device(), memory, 0, VK_WHOLE_SIZE, 0, &mapped), VK_SUCCESS);
+  const auto* const bytes = static_cast<const uint8_t*>(mapped);
+  EXPECT_EQ(std::count(bytes, bytes + size, 0), static_cast<int64_t>(size));
+  other.Free(memory);
 }
 
 TEST_F(DaemonFaultsTest, ServesTheDeviceThatItIsToldAmongSeveralOfOneDriver) {

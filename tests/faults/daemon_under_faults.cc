@@ -54,10 +54,10 @@ void DaemonUnderFaults::TearDown() {
   }
 }
 
-absl::StatusOr<Lease> DaemonUnderFaults::Allocate(Bytes size) {
+absl::StatusOr<Lease> DaemonUnderFaults::Allocate(Bytes size, MemoryKind kind) {
   AllocationRequest request;
   request.size = size;
-  request.kind = MemoryKind::kHostVisible;
+  request.kind = kind;
   return client_->Allocate(request);
 }
 

@@ -28,8 +28,7 @@ class DaemonUnderFaults : public DaemonFixture {
   void Connect();
   void TearDown() override;
 
-  // Host-visible.
-  absl::StatusOr<Lease> Allocate(Bytes size);
+  absl::StatusOr<Lease> Allocate(Bytes size, MemoryKind kind = MemoryKind::kHostVisible);
   absl::StatusOr<DeviceBuffer> Import(const Lease& lease);
   // Made by the first call.
   absl::StatusOr<VulkanImporter*> Importer();
