@@ -12,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
-#include "daemon/core/device_memory.h"
 #include "daemon/core/requests.h"
 #include "heapbroker/units.h"
 
@@ -61,6 +60,9 @@ struct IdleReported {
   SessionId session;
   std::vector<IdleReport> reports;
 };
+struct HeapsRead {
+  std::vector<HeapReport> reports;
+};
 struct Trimmed {
   TrimRequest request;
 };
@@ -69,9 +71,9 @@ struct Ticked {};
 // order, and how the job ended.
 struct JobFilled {
   std::vector<Bytes> required;
+  std::vector<size_t> refused;  // Positions in `required`: what the device did not allocate.
   absl::StatusCode code = absl::StatusCode::kOk;
-  absl::Duration took;            // Of the device's calls.
-  std::vector<HeapReport> heaps;  // What ReadHeaps said, where it was asked after them.
+  absl::Duration took;
 };
 // A job of the freeing thread.
 struct JobFreed {
@@ -86,9 +88,10 @@ struct CallAnswered {
   absl::StatusCode code = absl::StatusCode::kOk;
 };
 
-using Turn = std::variant<SessionAdded, SessionEnded, AllocateAsked, BlocksReleased, RequestUndone,
-                          SegmentOpened, SegmentWasSealed, SegmentClosed, CallCancelled,
-                          IdleReported, Trimmed, Ticked, JobFilled, JobFreed, CallAnswered>;
+using Turn =
+    std::variant<SessionAdded, SessionEnded, AllocateAsked, BlocksReleased, RequestUndone,
+                 SegmentOpened, SegmentWasSealed, SegmentClosed, CallCancelled, IdleReported,
+                 HeapsRead, Trimmed, Ticked, JobFilled, JobFreed, CallAnswered>;
 
 struct RecordedTurn {
   uint64_t sequence = 0;  // Counted up under the ledger's mutex: the order of the turns.

@@ -129,6 +129,11 @@ void DeviceReplay::Do(const IdleReported& turn) {
   broker_.ReportIdle(turn.session, turn.reports).IgnoreError();
 }
 
+void DeviceReplay::Do(const HeapsRead& turn) {
+  // A report is of every heap; a damaged recording may have another number.
+  if (turn.reports.size() == device_.info().heaps.size()) broker_.UpdateHeaps(turn.reports);
+}
+
 void DeviceReplay::Do(const Trimmed& turn) {
   // Another configuration need not have that pool.
   broker_.Trim(turn.request).status().IgnoreError();
@@ -139,7 +144,6 @@ void DeviceReplay::Do(const Ticked&) {
 }
 
 void DeviceReplay::Do(const JobFilled& turn) {
-  if (!turn.heaps.empty()) device_.ReportHeaps(turn.heaps);
   if (fidelity_ == Fidelity::kEstimate) {
     executor_.RunAllocation();
     return;

@@ -100,6 +100,7 @@ class DeviceReplay {
   void Do(const SegmentClosed& turn);
   void Do(const CallCancelled& turn);
   void Do(const IdleReported& turn);
+  void Do(const HeapsRead& turn);
   void Do(const Trimmed& turn);
   void Do(const Ticked& turn);
   void Do(const JobFilled& turn);

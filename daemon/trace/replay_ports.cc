@@ -18,6 +18,11 @@ absl::Status ReplayDevice::RecordedFailure() const {
   return absl::Status(job_->code, "the recorded device failed here");
 }
 
+bool ReplayDevice::RefusesNow() const {
+  return job_ != nullptr &&
+         std::find(job_->refused.begin(), job_->refused.end(), asked_ - 1) != job_->refused.end();
+}
+
 absl::StatusOr<Bytes> ReplayDevice::RequiredSize(BlockClass block_class, Bytes size) {
   if (job_ != nullptr && asked_ < job_->required.size()) {
     const Bytes required = std::max(size, job_->required[asked_++]);
@@ -33,8 +38,11 @@ absl::StatusOr<Bytes> ReplayDevice::RequiredSize(BlockClass block_class, Bytes s
 
 absl::StatusOr<DeviceAllocation> ReplayDevice::Allocate(BlockClass block_class,
                                                         Bytes allocation_size) {
-  // Nothing was asked for after what failed.
-  if (job_ != nullptr && job_->code != absl::StatusCode::kOk && asked_ >= job_->required.size()) {
+  if (RefusesNow()) {
+    // What was refused and is not the last was tried again with less.
+    if (job_->code == absl::StatusCode::kOk || asked_ < job_->required.size()) {
+      return absl::ResourceExhaustedError("the recorded device refused this size");
+    }
     return RecordedFailure();
   }
   HB_ASSIGN_OR_RETURN(DeviceAllocation made, device_.Allocate(block_class, allocation_size));
@@ -43,7 +51,9 @@ absl::StatusOr<DeviceAllocation> ReplayDevice::Allocate(BlockClass block_class,
 }
 
 absl::Status ReplayDevice::Clear(BlockClass block_class, const DeviceAllocation& allocation) {
-  if (job_ != nullptr && job_->code != absl::StatusCode::kOk && asked_ >= job_->required.size()) {
+  // Neither a size nor an allocation failed, then: it was this.
+  if (job_ != nullptr && job_->code != absl::StatusCode::kOk && job_->refused.empty() &&
+      asked_ >= job_->required.size()) {
     return RecordedFailure();
   }
   return device_.Clear(block_class, allocation);

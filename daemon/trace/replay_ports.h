@@ -92,20 +92,21 @@ class ReplayDevice final : public DeviceMemory {
   absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) override;
   absl::StatusOr<DeviceAllocation> Allocate(BlockClass block_class, Bytes allocation_size) override;
   absl::Status Clear(BlockClass block_class, const DeviceAllocation& allocation) override;
-  std::vector<HeapReport> ReadHeaps() override { return device_.ReadHeaps(); }
+  // The recording says when what was read.
+  std::vector<HeapReport> ReadHeaps() override { return {}; }
   void Free(DeviceAllocationId id) override { device_.Free(id); }
 
   // The next job is this one; the model learns from it.
   void Follow(const JobFilled& job);
   // The job is over. False where it was another one than was recorded.
   bool EndFollowing();
-  void ReportHeaps(std::vector<HeapReport> reports) { device_.ReportHeaps(std::move(reports)); }
 
   SimulatedDevice::Counts counts() const { return device_.counts(); }
   // Of all allocations that were ever made.
   double allocated_bytes() const { return allocated_bytes_; }
 
  private:
+  bool RefusesNow() const;
   absl::Status RecordedFailure() const;
 
   SimulatedDevice device_;

@@ -113,6 +113,14 @@ struct TurnWriter {
       heap->set_bytes(report.bytes.count());
     }
   }
+  void operator()(const HeapsRead& turn) const {
+    message.mutable_heaps_read();
+    for (const HeapReport& report : turn.reports) {
+      v1::TraceTurn::HeapsRead::HeapReport* const heap = message.mutable_heaps_read()->add_heaps();
+      heap->set_budget(report.budget.count());
+      heap->set_usage(report.usage.count());
+    }
+  }
   void operator()(const Trimmed& turn) const {
     if (turn.request.pool) message.mutable_trimmed()->set_pool(*turn.request.pool);
     message.mutable_trimmed()->set_target(turn.request.target.count());
@@ -124,11 +132,7 @@ struct TurnWriter {
     for (const Bytes size : turn.required) to->add_required(size.count());
     to->set_code(static_cast<uint32_t>(turn.code));
     to->set_took(absl::ToInt64Nanoseconds(turn.took));
-    for (const HeapReport& report : turn.heaps) {
-      v1::TraceTurn::JobFilled::HeapReport* const heap = to->add_heaps();
-      heap->set_budget(report.budget.count());
-      heap->set_usage(report.usage.count());
-    }
+    for (const size_t at : turn.refused) to->add_refused(static_cast<uint32_t>(at));
   }
   void operator()(const JobFreed& turn) const {
     message.mutable_job_freed()->set_block(turn.block.value());
@@ -247,8 +251,14 @@ absl::StatusOr<Turn> ParseJobFilled(const v1::TraceTurn::JobFilled& message) {
   for (const uint64_t size : message.required()) turn.required.emplace_back(size);
   HB_ASSIGN_OR_RETURN(turn.code, ParseCode(message.code()));
   turn.took = absl::Nanoseconds(message.took());
-  for (const v1::TraceTurn::JobFilled::HeapReport& heap : message.heaps()) {
-    turn.heaps.push_back({Bytes(heap.budget()), Bytes(heap.usage())});
+  for (const uint32_t at : message.refused()) turn.refused.push_back(at);
+  return turn;
+}
+
+Turn ParseHeaps(const v1::TraceTurn::HeapsRead& message) {
+  HeapsRead turn;
+  for (const v1::TraceTurn::HeapsRead::HeapReport& heap : message.heaps()) {
+    turn.reports.push_back({Bytes(heap.budget()), Bytes(heap.usage())});
   }
   return turn;
 }
@@ -306,6 +316,8 @@ absl::StatusOr<Turn> ParseAny(const v1::TraceTurn& message, absl::Time start) {
                                 CallId(message.call_cancelled().call())});
     case v1::TraceTurn::kIdleReported:
       return ParseIdle(message.idle_reported());
+    case v1::TraceTurn::kHeapsRead:
+      return ParseHeaps(message.heaps_read());
     case v1::TraceTurn::kTrimmed:
       return ParseTrim(message.trimmed());
     case v1::TraceTurn::kTicked:
