@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/posix/unique_fd.h"
@@ -75,6 +76,21 @@ struct OpenedDevice {
 // Everything from the loader to the device that `selector` means. Errors as
 // VulkanInstance::Create, ReadDevices, ChooseDevice and VulkanDevice::Open.
 absl::StatusOr<OpenedDevice> OpenDevice(const DeviceSelector& selector);
+
+struct OpenedDevices {
+  // DeviceInfo::index is the position in here.
+  std::vector<VulkanDevice> devices;
+  std::vector<std::string> warnings;  // For people; whole sentences.
+};
+
+// The devices that `selectors` mean, in their order; each is a DeviceSelector::text.
+// Without any, all usable hardware devices, or, where there is none, the best
+// software device, with a warning. One instance serves them all. A device that was
+// named and cannot be opened is an error; one of the unnamed is left out with a
+// warning, as long as another is there.
+// Errors as VulkanInstance::Create, ReadDevices, ChooseDevices and VulkanDevice::Open.
+absl::StatusOr<OpenedDevices> OpenDevices(const std::vector<std::string>& selectors,
+                                          bool require_hardware);
 
 }  // namespace heapbroker
 #endif  // DAEMON_VULKAN_DEVICE_H_
