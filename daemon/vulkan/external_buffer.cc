@@ -6,24 +6,38 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
+#include "daemon/vulkan/handle_type.h"
 #include "daemon/vulkan/result.h"
 
 namespace heapbroker {
 
-absl::StatusOr<ExternalBuffer> ExternalBuffer::Create(VkDevice device, Bytes size) {
+absl::StatusOr<ExternalBuffer> ExternalBuffer::Create(VkDevice device, ExternalBufferKind kind,
+                                                      Bytes size) {
   VkExternalMemoryBufferCreateInfo external{};
   external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  external.handleTypes = ToVulkan(kind.handle_type);
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.pNext = &external;
   create.size = size.count();
   create.usage = kExternalBufferUsage;
+  if (kind.device_address) create.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   create.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
   VkBuffer handle = VK_NULL_HANDLE;
   HB_RETURN_IF_ERROR(
       ResultToStatus(vkCreateBuffer(device, &create, nullptr, &handle), "vkCreateBuffer"));
   return ExternalBuffer(device, handle, size);
+}
+
+absl::StatusOr<ExternalBuffer> ExternalBuffer::CreateCovering(VkDevice device,
+                                                              ExternalBufferKind kind,
+                                                              Bytes allocation_size) {
+  const auto required = [&](Bytes size) -> absl::StatusOr<Bytes> {
+    HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, Create(device, kind, size));
+    return Bytes(buffer.requirements().size);
+  };
+  HB_ASSIGN_OR_RETURN(const Bytes largest, LargestFitting(allocation_size, required));
+  return Create(device, kind, largest);
 }
 
 ExternalBuffer::ExternalBuffer(VkDevice device, VkBuffer handle, Bytes size)

@@ -62,7 +62,7 @@ absl::StatusOr<uint64_t> Number(const std::string& word) {
 }
 
 AllocationRequest HostVisible(uint64_t size, bool zeroed = false) {
-  return {.size = Bytes(size), .alignment = {}, .kind = MemoryKind::kHostVisible, .zeroed = zeroed};
+  return {.size = Bytes(size), .alignment = {}, .memory = MemoryKind::kHostVisible, .zeroed = zeroed};
 }
 
 Answer Done(const absl::Status& status) {
@@ -223,7 +223,7 @@ Answer Program::Open(const Words& words) {
   SegmentOptions options;
   options.name = words[2];
   options.size = Bytes(size);
-  options.kind = MemoryKind::kHostVisible;
+  options.memory = MemoryKind::kHostVisible;
   HB_ASSIGN_OR_RETURN(Segment segment, client_->OpenSegment(options));
   return Keep(words[1], HeldMemory(std::move(segment)));
 }

@@ -89,7 +89,7 @@ TEST(ConvertTest, AttachingLeavesTheKindUnset) {
   EXPECT_EQ(attach.mode(), v1::OpenSegmentRequest::MODE_ATTACH);
   EXPECT_EQ(attach.kind(), v1::MEMORY_KIND_UNSPECIFIED);
   EXPECT_TRUE(attach.wait());
-  options = {.name = "w", .size = Bytes(8), .kind = MemoryKind::kHostVisible};
+  options = {.name = "w", .size = Bytes(8), .memory = MemoryKind::kHostVisible};
   const v1::OpenSegmentRequest create = ToMessage(options);
   EXPECT_EQ(create.mode(), v1::OpenSegmentRequest::MODE_CREATE_OR_ATTACH);
   EXPECT_EQ(create.kind(), v1::MEMORY_KIND_HOST_VISIBLE);
