@@ -6,7 +6,7 @@
 #ifndef DAEMON_RPC_MEMORY_BROKER_SERVICE_H_
 #define DAEMON_RPC_MEMORY_BROKER_SERVICE_H_
 
-#include <cstdint>
+#include <optional>
 
 #include "common/base/clock.h"
 #include "daemon/core/devices.h"
@@ -63,24 +63,33 @@ class MemoryBrokerService {
   absl::StatusOr<v1::CloseSegmentResponse> DoClose(const Caller& caller,
                                                    const v1::CloseSegmentRequest& request);
 
-  void StartAllocate(SessionId session, DeviceBroker& device, const AllocateRequest& request,
+  // Who asked for what comes later, and where.
+  struct Asked {
+    Caller caller;
+    SessionId session;
+    DeviceBroker& device;
+  };
+  struct OpenWatch;
+
+  void StartAllocate(const Asked& asked, const AllocateRequest& request,
                      const UnaryReply<v1::AllocateResponse>& reply);
-  void StartOpenSegment(SessionId session, DeviceBroker& device, OpenSegmentRequest segment,
+  void StartOpenSegment(const Asked& asked, OpenSegmentRequest segment,
                         const UnaryReply<v1::OpenSegmentResponse>& reply);
-  void AnswerAllocate(SessionId session, DeviceBroker& device, RequestId request,
-                      const absl::StatusOr<Grant>& grant,
+  void AnswerAllocate(const Asked& asked, RequestId request, const absl::StatusOr<Grant>& grant,
                       const UnaryReply<v1::AllocateResponse>& reply);
-  void AnswerOpenSegment(SessionId session, DeviceBroker& device,
-                         const absl::StatusOr<SegmentView>& segment,
+  void AnswerOpenSegment(const Asked& asked, const absl::StatusOr<SegmentView>& segment,
                          const UnaryReply<v1::OpenSegmentResponse>& reply);
 
-  // One message of a Watch: what is idle goes to `reports`, unless it must not.
-  absl::Status TakeReport(const Caller& caller, const absl::StatusOr<v1::WatchRequest>& message,
-                          uint64_t stream, SessionReports& reports);
+  // One message of a Watch; empty when the client has said all. An error ends it.
+  absl::Status TakeReport(OpenWatch& watch,
+                          const absl::StatusOr<std::optional<v1::WatchRequest>>& message);
+  // The session listens no more and keeps nothing idle, unless it has another Watch.
+  void EndWatch(OpenWatch& watch);
 
-  // `status` as the session's client can use it: the core does not know whether
-  // a session has ended or was never let onto a device.
-  absl::Status Explain(const absl::Status& status, SessionId session,
+  // An error of `device` as the client can use it: with details, where it is one
+  // of memory; and the core cannot tell a session that has ended from one that was
+  // never let onto the device.
+  absl::Status Explain(const absl::Status& status, const Caller& caller,
                        const DeviceBroker& device) const;
 
   const Sessions& sessions_;

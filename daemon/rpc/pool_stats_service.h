@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -63,6 +64,10 @@ class PoolStatsService {
   absl::StatusOr<v1::ListSegmentsResponse> DoListSegments(const Caller& caller,
                                                           const v1::ListSegmentsRequest& request);
 
+  HolderStats HoldingsOf(SessionId session) const;
+  // Counts one more stream, if there may be one.
+  bool TakeWatcher();
+
   // What `viewer` may see of `owner`.
   Names NamesFor(const std::optional<Session>& viewer, TenantId owner) const;
 
@@ -72,7 +77,7 @@ class PoolStatsService {
 
   // Streams of WatchStats that are open, of all servers together.
   Mutex mutex_;
-  size_t watching_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t watchers_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace heapbroker

@@ -29,7 +29,7 @@ class SessionReports {
   SessionReports(const Devices& devices, SessionId session);
 
   // From here on the stream of this number reports, and nothing is idle until it
-  // does.
+  // does. Numbers count up: one that begins after a later one has been replaced.
   void Begin(uint64_t stream);
   // Ignored from any other stream than the last one that began.
   void Report(uint64_t stream, IdleByDevice idle);
@@ -46,7 +46,8 @@ class SessionReports {
   const Devices& devices_;
   const SessionId session_;
   Mutex mutex_;
-  uint64_t stream_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t stream_ ABSL_GUARDED_BY(mutex_) = 0;  // The last one that began,
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;    // and whether it has not ended.
   std::optional<IdleByDevice> next_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool any_idle_ ABSL_GUARDED_BY(mutex_) = false;  // As the core was told last.
