@@ -4,35 +4,56 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace heapbroker {
 namespace {
 
-// A few sizes may have more in common by chance than the driver's alignment.
-constexpr uint64_t kLargestAlignment = uint64_t{64} << 10;
+// No driver is known to align to more.
+constexpr uint64_t kLargestAlignment = uint64_t{2} << 20;
+
+Bytes Aligned(Bytes size, Bytes alignment) {
+  return AlignUp(size, alignment).value_or(Bytes::Max());
+}
+
+Bytes Beyond(Bytes size, Bytes part) { return size > part ? size - part : Bytes(); }
 
 }  // namespace
 
 void SizeModel::Learn(const BlockClass& block_class, Bytes size, Bytes required) {
-  seen_[{block_class, size}] = required;
-  required_bits_ |= required.count();
+  const auto [at, is_new] = seen_.emplace(std::make_pair(block_class, size), required);
+  if (!is_new && at->second == required) return;
+  at->second = required;
+  padding_.reset();
+}
+
+SizeModel::Padding SizeModel::Explain() const {
+  // Where nothing explains all of it: no alignment, and what even the least padded
+  // size had on top.
+  Padding least{Bytes(1), seen_.empty() ? Bytes() : Bytes::Max()};
+  for (const auto& [asked, required] : seen_) {
+    least.addition = std::min(least.addition, Beyond(required, asked.second));
+  }
+  for (uint64_t n = 1; n <= kLargestAlignment; n *= 2) {
+    std::optional<Bytes> addition;
+    bool explains = true;
+    for (const auto& [asked, required] : seen_) {
+      const Bytes aligned = Aligned(asked.second, Bytes(n));
+      const Bytes rest = Beyond(required, aligned);
+      explains = aligned <= required && rest == addition.value_or(rest);
+      if (!explains) break;
+      addition = rest;
+    }
+    if (explains) return {Bytes(n), addition.value_or(Bytes())};
+  }
+  return least;
 }
 
 Bytes SizeModel::Required(const BlockClass& block_class, Bytes size) const {
   const auto found = seen_.find({block_class, size});
   if (found != seen_.end()) return std::max(size, found->second);
-  const uint64_t lowest_bit = required_bits_ & (~required_bits_ + 1);
-  const Bytes alignment(std::clamp<uint64_t>(lowest_bit, 1, kLargestAlignment));
-  const auto aligned = [alignment](Bytes bytes) {
-    return AlignUp(bytes, alignment).value_or(Bytes::Max());
-  };
-  // What even the least padded one had on top.
-  Bytes addition = seen_.empty() ? Bytes() : Bytes::Max();
-  for (const auto& [asked, needed] : seen_) {
-    const Bytes without = aligned(asked.second);
-    addition = std::min(addition, needed > without ? needed - without : Bytes());
-  }
-  return CheckedAdd(aligned(size), addition).value_or(Bytes::Max());
+  if (!padding_) padding_ = Explain();
+  return CheckedAdd(Aligned(size, padding_->alignment), padding_->addition).value_or(Bytes::Max());
 }
 
 void TimeModel::LearnAllocations(uint64_t allocations, Bytes bytes, absl::Duration took) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -15,7 +16,8 @@
 namespace heapbroker {
 
 // How much a driver pads: exactly what it was seen to do, and for other sizes the
-// alignment and the addition that explain all that was seen. Not thread-safe.
+// smallest alignment that, with one addition, explains all that was seen. Not
+// thread-safe.
 class SizeModel {
  public:
   void Learn(const BlockClass& block_class, Bytes size, Bytes required);
@@ -23,8 +25,14 @@ class SizeModel {
   Bytes Required(const BlockClass& block_class, Bytes size) const;
 
  private:
+  struct Padding {
+    Bytes alignment = Bytes(1);
+    Bytes addition;
+  };
+  Padding Explain() const;
+
   std::map<std::pair<BlockClass, Bytes>, Bytes> seen_;
-  uint64_t required_bits_ = 0;  // All required sizes, or-ed: their common alignment.
+  mutable std::optional<Padding> padding_;  // Of what was seen; unset: to be found.
 };
 
 // How long a driver takes for allocations: a time for each and a time for each

@@ -48,24 +48,23 @@ std::vector<Turn> OneOfEach() {
   open.memory = MemoryKind::kHostCached;
   open.handle_type = HandleType::kOpaqueFd;
   open.wait_until = kStart + absl::Seconds(4);
-  return {
-      SessionAdded{SessionId(1), kBob},
-      SessionEnded{SessionId(1)},
-      AllocateAsked{SessionId(1), CallId(2), request},
-      BlocksReleased{SessionId(1), {BlockId(64), BlockId(128)}},
-      RequestUndone{SessionId(1), RequestId(5)},
-      SegmentOpened{SessionId(1), CallId(3), open},
-      SegmentWasSealed{SessionId(1), SegmentId(4)},
-      SegmentClosed{SessionId(1), SegmentId(4)},
-      CallCancelled{SessionId(1), CallId(3)},
-      IdleReported{SessionId(1), {{1, MiB(2)}, {2, MiB(3)}}},
-      Trimmed{{"device_local (type 1)", MiB(1), true}},
-      Trimmed{},
-      Ticked{},
-      JobFilled{
-          {MiB(1), MiB(2)}, StatusCode::kUnavailable, absl::Microseconds(12), {{GiB(1), MiB(5)}}},
-      JobFreed{BlockId(64), absl::Microseconds(13)},
-      CallAnswered{CallId(2), {BlockId(64)}, SegmentId(4), StatusCode::kResourceExhausted}};
+  return {SessionAdded{SessionId(1), kBob},
+          SessionEnded{SessionId(1)},
+          AllocateAsked{SessionId(1), CallId(2), request},
+          BlocksReleased{SessionId(1), {BlockId(64), BlockId(128)}},
+          RequestUndone{SessionId(1), RequestId(5)},
+          SegmentOpened{SessionId(1), CallId(3), open},
+          SegmentWasSealed{SessionId(1), SegmentId(4)},
+          SegmentClosed{SessionId(1), SegmentId(4)},
+          CallCancelled{SessionId(1), CallId(3)},
+          IdleReported{SessionId(1), {{1, MiB(2)}, {2, MiB(3)}}},
+          Trimmed{{"device_local (type 1)", MiB(1), true}},
+          Trimmed{},
+          Ticked{},
+          HeapsRead{{{GiB(1), MiB(5)}}},
+          JobFilled{{MiB(1), MiB(2)}, {1}, StatusCode::kUnavailable, absl::Microseconds(12)},
+          JobFreed{BlockId(64), absl::Microseconds(13)},
+          CallAnswered{CallId(2), {BlockId(64)}, SegmentId(4), StatusCode::kResourceExhausted}};
 }
 
 TEST(TurnMessageTest, EveryTurnIsReadAsItWasWritten) {

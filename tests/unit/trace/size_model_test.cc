@@ -26,6 +26,20 @@ TEST(SizeModelTest, PadsOtherSizesLikewise) {
   EXPECT_EQ(model.Required({}, KiB(192)), KiB(192) + Bytes(64));
 }
 
+TEST(SizeModelTest, FindsTheAlignmentThatExplainsWhatWasSeen) {
+  SizeModel model;
+  model.Learn({}, Bytes(10), Bytes(4096));
+  model.Learn({}, Bytes(5000), Bytes(8192));
+  EXPECT_EQ(model.Required({}, Bytes(9000)), Bytes(12288));
+}
+
+TEST(SizeModelTest, RoundSizesThatAreNotPaddedAreNoReasonToPadOthers) {
+  SizeModel model;
+  model.Learn({}, MiB(9), MiB(9));
+  model.Learn({}, MiB(2), MiB(2));
+  EXPECT_EQ(model.Required({}, MiB(8) + Bytes(1)), MiB(8) + Bytes(1));
+}
+
 TEST(SizeModelTest, NeverWrapsAndNeverSaysLessThanWasAskedFor) {
   SizeModel model;
   model.Learn({}, Bytes(10), Bytes(4096));

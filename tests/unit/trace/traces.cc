@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/trace/traces.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -48,97 +49,54 @@ void WriteTrace(const std::string& path, const TraceStart& start,
 }
 
 TracedBroker::TracedBroker(const TracedDevice& device)
-    : device_(device.info),
-      broker_(device.options, BrokerPorts{*this, executor_, *this, clock_, alarm_}) {}
-
-void TracedBroker::Note(Turn turn) {
-  turns_.push_back({0, {turns_.size() + 1, clock_.Now(), std::move(turn)}});
-}
+    : device_(device.info,
+              [this](Bytes) -> std::shared_ptr<const ExportedHandle> {
+                clock_.Advance(absl::Microseconds(50));
+                return nullptr;
+              }),
+      broker_(device.options, BrokerPorts{device_, executor_, *this, clock_, alarm_, this}) {}
 
 void TracedBroker::AddSession(SessionId session, TenantId tenant) {
-  Note(SessionAdded{session, tenant});
   broker_.AddSession(session, tenant).IgnoreError();
 }
 
-void TracedBroker::EndSession(SessionId session) {
-  Note(SessionEnded{session});
-  broker_.EndSession(session);
-}
-
 CallId TracedBroker::Allocate(SessionId session, const std::vector<Bytes>& sizes) {
-  AllocateAsked turn{session, CallId(++last_call_), {}};
-  turn.request.wait_until = clock_.Now() + absl::Hours(1);
-  for (const Bytes size : sizes) turn.request.blocks.emplace_back().size = size;
-  Note(turn);
-  const auto outcome = broker_.Allocate(session, turn.call, turn.request);
-  if (!outcome.ok()) {
-    NoteAnswer(turn.call, absl::StatusOr<Grant>(outcome.status()));
-  } else if (const auto* grant = std::get_if<Grant>(&*outcome)) {
-    NoteAnswer(turn.call, absl::StatusOr<Grant>(*grant));
-  }
-  return turn.call;
+  const CallId call(++last_call_);
+  AllocateRequest request;
+  request.wait_until = clock_.Now() + absl::Hours(1);
+  for (const Bytes size : sizes) request.blocks.emplace_back().size = size;
+  broker_.Allocate(session, call, request).status().IgnoreError();
+  return call;
 }
 
 void TracedBroker::Release(SessionId session, const std::vector<BlockId>& blocks) {
-  Note(BlocksReleased{session, blocks});
   broker_.Release(session, blocks).IgnoreError();
 }
 
 CallId TracedBroker::OpenSegment(SessionId session, const std::string& name, Bytes size) {
-  SegmentOpened turn{session, CallId(++last_call_), {}};
-  turn.request.name = name;
-  turn.request.size = size;
-  turn.request.wait_until = clock_.Now() + absl::Hours(1);
-  Note(turn);
-  const auto outcome = broker_.OpenSegment(session, turn.call, turn.request);
-  if (!outcome.ok()) {
-    NoteAnswer(turn.call, absl::StatusOr<SegmentView>(outcome.status()));
-  } else if (const auto* segment = std::get_if<SegmentView>(&*outcome)) {
-    NoteAnswer(turn.call, absl::StatusOr<SegmentView>(*segment));
-  }
-  return turn.call;
+  const CallId call(++last_call_);
+  OpenSegmentRequest request;
+  request.name = name;
+  request.size = size;
+  request.wait_until = clock_.Now() + absl::Hours(1);
+  broker_.OpenSegment(session, call, request).status().IgnoreError();
+  return call;
 }
 
 void TracedBroker::Seal(SessionId session, SegmentId segment) {
-  Note(SegmentWasSealed{session, segment});
   broker_.SealSegment(session, segment, Checksum{1, 2}).IgnoreError();
 }
 
 void TracedBroker::Close(SessionId session, SegmentId segment) {
-  Note(SegmentClosed{session, segment});
   broker_.CloseSegment(session, segment).IgnoreError();
 }
 
-void TracedBroker::Cancel(SessionId session, CallId call) {
-  Note(CallCancelled{session, call});
-  broker_.Cancel(session, call);
-}
-
-bool TracedBroker::RunAllocation() {
-  job_ = {};
-  in_job_ = true;
-  const bool ran = executor_.RunAllocation();
-  in_job_ = false;
-  if (ran) {
-    job_.took = absl::Microseconds(50);
-    Note(job_);
-  }
-  for (const CallAnswered& answer : std::exchange(meanwhile_, {})) Note(answer);
-  return ran;
-}
-
-bool TracedBroker::RunFree() {
-  in_job_ = true;
-  const bool ran = executor_.RunFree();
-  in_job_ = false;
-  if (ran) Note(JobFreed{BlockId(), absl::Microseconds(10)});
-  for (const CallAnswered& answer : std::exchange(meanwhile_, {})) Note(answer);
-  return ran;
-}
-
-void TracedBroker::RunAll() {
-  while (RunFree() || RunAllocation()) {
-  }
+void TracedBroker::Advance(absl::Duration by) {
+  clock_.Advance(by);
+  due_ = std::min(due_, alarm_.TakeTime());
+  if (due_ > clock_.Now()) return;
+  due_ = absl::InfiniteFuture();
+  broker_.Tick();
 }
 
 const CallAnswered* TracedBroker::Answer(CallId call) const {
@@ -146,57 +104,11 @@ const CallAnswered* TracedBroker::Answer(CallId call) const {
   return found == answers_.end() ? nullptr : &found->second;
 }
 
-void TracedBroker::NoteAnswer(CallId call, const absl::StatusOr<Grant>& grant) {
-  CallAnswered answer;
-  answer.call = call;
-  answer.code = grant.status().code();
-  if (grant.ok()) {
-    for (const GrantedBlock& block : grant->blocks) answer.blocks.push_back(block.id);
+void TracedBroker::OnTurn(RecordedTurn turn) {
+  if (const auto* answer = std::get_if<CallAnswered>(&turn.turn)) {
+    answers_[answer->call] = *answer;
   }
-  answers_[call] = answer;
-  in_job_ ? meanwhile_.push_back(answer) : Note(answer);
-}
-
-void TracedBroker::NoteAnswer(CallId call, const absl::StatusOr<SegmentView>& segment) {
-  CallAnswered answer;
-  answer.call = call;
-  answer.code = segment.status().code();
-  if (segment.ok()) {
-    answer.segment = segment->id;
-    for (const GrantedBlock& block : segment->blocks) answer.blocks.push_back(block.id);
-  }
-  answers_[call] = answer;
-  in_job_ ? meanwhile_.push_back(answer) : Note(answer);
-}
-
-void TracedBroker::Deliver(SessionId, Event event) {
-  if (const auto* done = std::get_if<AllocateDone>(&event)) NoteAnswer(done->call, done->grant);
-  if (const auto* done = std::get_if<OpenSegmentDone>(&event)) {
-    NoteAnswer(done->call, done->segment);
-  }
-}
-
-absl::StatusOr<Bytes> TracedBroker::RequiredSize(BlockClass block_class, Bytes size) {
-  absl::StatusOr<Bytes> required = device_.RequiredSize(block_class, size);
-  if (required.ok()) {
-    job_.required.push_back(*required);
-  } else {
-    job_.code = required.status().code();
-  }
-  return required;
-}
-
-absl::StatusOr<DeviceAllocation> TracedBroker::Allocate(BlockClass block_class,
-                                                        Bytes allocation_size) {
-  absl::StatusOr<DeviceAllocation> made = device_.Allocate(block_class, allocation_size);
-  if (!made.ok()) job_.code = made.status().code();
-  return made;
-}
-
-absl::Status TracedBroker::Clear(BlockClass block_class, const DeviceAllocation& allocation) {
-  const absl::Status cleared = device_.Clear(block_class, allocation);
-  if (!cleared.ok()) job_.code = cleared.code();
-  return cleared;
+  turns_.push_back({0, std::move(turn)});
 }
 
 namespace {

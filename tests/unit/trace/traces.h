@@ -35,57 +35,49 @@ void WriteFile(const std::string& path, const std::string& bytes);
 void WriteTrace(const std::string& path, const TraceStart& start,
                 const std::vector<TracedTurn>& turns, const std::vector<DeviceStats>& stats);
 
-// A broker whose turns are written down as they happen. For one thread.
-class TracedBroker final : public EventSink, public DeviceMemory {
+// A broker whose turns are kept as it tells of them. For one thread.
+class TracedBroker final : public EventSink, public DeviceObserver {
  public:
   explicit TracedBroker(const TracedDevice& device);
   ~TracedBroker() override { executor_.RunAll(); }
 
   void AddSession(SessionId session, TenantId tenant);
-  void EndSession(SessionId session);
+  void EndSession(SessionId session) { broker_.EndSession(session); }
+  // The call may wait for an hour.
   CallId Allocate(SessionId session, const std::vector<Bytes>& sizes);
   void Release(SessionId session, const std::vector<BlockId>& blocks);
   CallId OpenSegment(SessionId session, const std::string& name, Bytes size);
   void Seal(SessionId session, SegmentId segment);
   void Close(SessionId session, SegmentId segment);
-  void Cancel(SessionId session, CallId call);
-  // False where there is no such job.
-  bool RunAllocation();
-  bool RunFree();
-  void RunAll();
+  void Cancel(SessionId session, CallId call) { broker_.Cancel(session, call); }
+  // False where there is no such job. An allocation takes 50 us.
+  bool RunAllocation() { return executor_.RunAllocation(); }
+  bool RunFree() { return executor_.RunFree(); }
+  void RunAll() { executor_.RunAll(); }
+  // Ticks where the broker wanted that by now.
+  void Advance(absl::Duration by);
 
   // What the call got; null where it still waits.
   const CallAnswered* Answer(CallId call) const;
 
   SimulatedDevice& device() { return device_; }
-  void Advance(absl::Duration by) { clock_.Advance(by); }
-  absl::Time now() const { return clock_.Now(); }
   DeviceStats Stats() const { return broker_.Stats(); }
   const std::vector<TracedTurn>& turns() const { return turns_; }
 
-  void Deliver(SessionId session, Event event) override;
-  const DeviceInfo& info() const override { return device_.info(); }
-  absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) override;
-  absl::StatusOr<DeviceAllocation> Allocate(BlockClass block_class, Bytes allocation_size) override;
-  absl::Status Clear(BlockClass block_class, const DeviceAllocation& allocation) override;
-  std::vector<HeapReport> ReadHeaps() override { return device_.ReadHeaps(); }
-  void Free(DeviceAllocationId id) override { device_.Free(id); }
+  void Deliver(SessionId, Event) override {}
+  bool WantsTurns() const override { return true; }
+  void OnTurn(RecordedTurn turn) override;
+  void OnWarning(std::string) override {}
 
  private:
-  void Note(Turn turn);
-  void NoteAnswer(CallId call, const absl::StatusOr<Grant>& grant);
-  void NoteAnswer(CallId call, const absl::StatusOr<SegmentView>& segment);
-
-  SimulatedDevice device_;
-  ManualExecutor executor_;
   FakeClock clock_;
+  absl::Time due_ = absl::InfiniteFuture();
   FakeAlarm alarm_;
+  ManualExecutor executor_;
+  SimulatedDevice device_;
   DeviceBroker broker_;
   std::vector<TracedTurn> turns_;
   std::map<CallId, CallAnswered> answers_;
-  JobFilled job_;                        // That runs.
-  std::vector<CallAnswered> meanwhile_;  // Answers that its end brought.
-  bool in_job_ = false;
   uint64_t last_call_ = 0;
 };
 
