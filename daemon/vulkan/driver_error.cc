@@ -24,10 +24,12 @@ namespace {
 
 using Descriptors = ProcessLimits::Descriptors;
 
-// Whether a driver may say this when the kernel refused it something.
+// Whether a driver may say this when the kernel refused it something. The last is
+// SwiftShader's word for a descriptor that it could not duplicate.
 bool MayBeTheKernels(VkResult result) {
   return result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-         result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED;
+         result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED ||
+         result == VK_ERROR_INVALID_EXTERNAL_HANDLE;
 }
 
 Descriptors ProbeDescriptors() {
