@@ -1,51 +1,31 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-// Who gets memory, at once, after others' memory was freed, or not at all.
+// Who gets memory: at once, when it is free, after others gave some back, or not
+// at all.
 #ifndef DAEMON_CORE_ADMISSION_H_
 #define DAEMON_CORE_ADMISSION_H_
 
-#include <list>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "daemon/core/block_size.h"
-#include "daemon/core/device_info.h"
+#include "daemon/core/client_caches.h"
+#include "daemon/core/device_room.h"
 #include "daemon/core/effects.h"
-#include "daemon/core/heap_budget.h"
-#include "daemon/core/leases.h"
-#include "daemon/core/pool_set.h"
-#include "daemon/core/pool_spec.h"
-#include "daemon/core/requests.h"
-#include "daemon/core/segments.h"
-#include "daemon/core/stats.h"
+#include "daemon/core/order.h"
+#include "daemon/core/order_plan.h"
+#include "daemon/core/refusal.h"
+#include "daemon/core/wait_queue.h"
 
 namespace heapbroker {
-
-// One block of an order.
-struct Want {
-  Bytes size;
-  Bytes alignment;
-  uint32_t memory_type = 0;
-  bool zeroed = false;
-  bool fresh = false;  // Neither out of a pool nor back into one: segments.
-};
-
-// All the memory of one Allocate or of one segment.
-struct Order {
-  OrderId id;
-  CallId call;
-  SessionId session;
-  TenantId tenant;
-  std::optional<SegmentId> segment;  // Unset: leases.
-  std::vector<Want> wants;
-};
 
 struct AdmissionOptions {
   std::vector<HeapLimit> heaps;          // One for each heap of the device.
@@ -60,23 +40,30 @@ struct AdmissionOptions {
   absl::Duration give_back_time = absl::Milliseconds(500);
 };
 
-// Gives memory to orders out of the pools and the heaps' budgets.
+// The life of an order:
 //
-// An order that does not fit now waits, but only for bytes that are already on
-// their way: idle blocks and unused segments are evicted for it, and it is tried
-// again when the device has freed them. So it is refused only where everything
-// that is idle would not make enough room, and it never waits for another
-// client's goodwill. Orders that wait are served in the order in which they came;
-// one that shares a heap with an earlier one does not overtake it, except with
-// blocks that are idle in its pool.
+//   Submit ─▶ granted ◀───────────────────────────────────────────────┐
+//     │                                                               │EndFill
+//     ├─▶ in work: bytes are taken, the device allocates or clears ───┤
+//     │      ▲                                                        │
+//     ├─▶ promised: waits for bytes that are idle or being freed      │
+//     │      ▲                                                        │
+//     ├─▶ queued: waits for what others hold, while its deadline      │
+//     │   allows; or for what clients were asked to give back         │
+//     │      │ expired                                                ▼
+//     └──────┴─▶ refused: never fits, or a limit is reached      failed, or once
+//                                                                 more after evicting
+//
+// So an order is refused only where everything that is idle would not make enough
+// room, and one without a deadline never waits for another client's goodwill, but for
+// the moment in which clients are asked for what they keep idle.
 //
 // Bookkeeping only; guarded by its owner's mutex.
 class Admission {
  public:
-  // `leases` tells which tenants have sessions, `segments` which segments are
-  // unused; both must outlive this.
-  Admission(const DeviceInfo& device, const AdmissionOptions& options, const Leases& leases,
-            Segments& segments);
+  // All must outlive this, but the options.
+  Admission(const DeviceInfo& device, const AdmissionOptions& options, DeviceRoom& room,
+            ClientCaches& caches, const Clock& clock);
 
   using Blocks = std::vector<LeasedBlock>;
   struct Finished {
@@ -84,13 +71,12 @@ class Admission {
     absl::StatusOr<Blocks> blocks;
   };
 
-  // The order's end, if it has come: a grant out of the pools, or a refusal. If
-  // not, Finished follows from one of the methods below.
-  //   RESOURCE_EXHAUSTED  it does not fit; says by which limit
+  // The order's end, if it has come: a grant out of the pools, or a refusal
+  // (RefusalOf). If not, Finished follows from one of the methods below.
   std::optional<Finished> Submit(Order order, Effects& effects);
 
-  // Changes what an item of an order in work has reserved, when the device says
-  // how much it needs.
+  // Changes what an item of an order in work has taken, when the device says how
+  // much it needs.
   //   RESOURCE_EXHAUSTED  the heap's budget has not that much
   absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes);
 
@@ -100,99 +86,85 @@ class Admission {
   std::optional<Finished> EndFill(OrderId order, std::vector<DeviceAllocation> made,
                                   absl::Status status, Effects& effects);
 
-  // The device has freed the block.
-  void Freed(const Block& block);
-
-  // Tries those that wait. To be called after anything that may have made room.
-  std::vector<Finished> Pump(Effects& effects);
+  // Tries those that wait. To be called after anything that may have made room;
+  // `tenant` is the one that blocks became idle of.
+  std::vector<Finished> Pump(std::optional<TenantId> tenant, Effects& effects);
+  // The same, for what time alone changes: deadlines, turns, old idle blocks.
+  std::vector<Finished> Tick(Effects& effects);
+  // When Tick should be called; InfiniteFuture where nothing is due.
+  absl::Time NextDue() const;
 
   // Nobody wants the order of this call any more (of any call of the session,
   // where `call` is unset). Orders that wait end here; those in work end in
   // EndFill, with CANCELLED.
-  std::vector<Finished> Cancel(SessionId session, std::optional<CallId> call);
+  std::vector<Finished> Cancel(SessionId session, std::optional<CallId> call, Effects& effects);
+  // The order of `from` is that of `to` from now on. False where there is none.
+  bool Rename(SessionId session, CallId from, CallId to);
 
-  // Takes a block back, to be kept if the pool can, or to be freed.
-  void GiveBack(LeasedBlock leased, Effects& effects);
-  void Discard(LeasedBlock leased, NotKeptReason reason, Effects& effects);
-  // Frees all idle blocks and unused segments.
-  void EvictEverything(Effects& effects);
-
-  // Fills in all but the segments.
+  // The requests, and what waits.
   void AddStats(DeviceStats& stats) const;
 
  private:
-  struct Heap {
-    HeapBudget budget;
-    Bytes being_freed;
-  };
-  // What serves one want.
-  struct Part {
-    size_t pool = 0;
-    std::variant<IdleBlock, MissReason> found = MissReason::kNoIdleBlock;
-    Bytes exact;
-    Bytes reserved;  // Of a miss.
-
-    bool is_hit() const { return std::holds_alternative<IdleBlock>(found); }
-  };
-  using Parts = std::vector<Part>;
-  struct InWork {
+  enum class State { kPromised, kRetrying, kQueued, kInWork };
+  // An order that is not finished.
+  struct Job {
     Order order;
-    Parts parts;
-    std::vector<size_t> items;  // Item of the FillOrder -> index into `parts`.
+    State state = State::kInWork;
+    Plan plan = {};                  // kPromised, kInWork.
+    std::vector<size_t> items = {};  // kInWork: item of the FillOrder -> part of the plan.
+    uint32_t heap = 0;               // kQueued: whose queue, and until when.
+    absl::Time until = absl::InfiniteFuture();
+    uint64_t after_frees = 0;  // kRetrying: not before so many blocks have been freed.
+    bool counted = false;      // As a request of its pools.
     bool retried = false;
     bool cancelled = false;
   };
-  struct Waiting {
-    Order order;
-    bool retried = false;
-    uint64_t after_frees = 0;  // Not before so many blocks have been freed.
-  };
-  // Bytes by heap, and how many allocations.
-  struct Needs {
-    std::map<uint32_t, Bytes> bytes;
-    uint64_t allocations = 0;
-  };
-  struct MustWait {};
-  using Attempt = std::variant<Blocks, FillOrder, MustWait, absl::Status>;
-  // Heaps that an earlier order waits for.
-  using IsBlocked = absl::FunctionRef<bool(uint32_t heap)>;
+  using Jobs = std::map<OrderId, Job>;
+  using Granted = Blocks;
+  struct Working {};
+  using Attempt = std::variant<Granted, Working, Refusal>;
 
-  Attempt Try(const Waiting& waiting, IsBlocked is_blocked, Effects& effects);
-  void Enqueue(std::list<Waiting>::iterator before, Waiting waiting);
-  std::list<Waiting>::iterator Dequeue(std::list<Waiting>::iterator at);
-  Attempt Start(const Waiting& waiting, Parts parts);
-  Parts FindIdle(const Order& order);
-  bool ReserveMisses(const Order& order, Parts& parts);
-  void CancelReservations(const Order& order, Parts& parts);
-  void PutBackHits(const Order& order, Parts& parts);
-  void CountRequests(const Waiting& waiting, const Parts& parts);
+  // On success the job has its plan and its new state.
+  Attempt Try(Job& job, Effects& effects);
+  Attempt Start(Job& job, Effects& effects);
+  Finished Finish(Order order, absl::StatusOr<Blocks> blocks);
+  void CountRequests(Job& job);
+  Reserve HeadReserve(const Job& job, uint32_t heap) const;
+  Jobs::iterator Insert(Job job);
+  Job Extract(Jobs::iterator at);
+  void Land(Jobs::iterator at, Attempt attempt, State before, std::vector<Finished>& finished);
 
-  absl::Status CheckEverFits(const Order& order) const;
-  Needs NeedsOf(const Order& order, const Parts& parts, bool count_hits) const;
-  absl::Status MakeRoom(const Needs& needs, Effects& effects);
-  absl::Status CheckRoom(const Needs& needs) const;
-  bool EvictOneOn(uint32_t heap, Effects& effects);
-  void StartFreeing(Block block, Effects& effects);
-  Block LeaseAnew(Part hit);
-  Block MakeBlock(const Order& order, const Want& want, size_t pool, DeviceAllocation memory);
+  // Unset where it may not wait.
+  std::optional<absl::Time> WaitUntil(const Job& job, const Refusal& refusal) const;
+  void Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until, Effects& effects);
+  void LeaveQueue(const Job& job);
+  void AskClients(const Refusal& refusal, Effects& effects);
+  void PumpPromises(std::vector<Finished>& finished, Effects& effects);
+  void PumpRetries(std::vector<Finished>& finished, Effects& effects);
+  void PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
+  void PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished, Effects& effects);
+
+  Blocks TakeMade(Job& job, std::vector<DeviceAllocation> made, Effects& effects);
+  bool WorthRetrying(const Job& job, uint32_t heap, const absl::Status& status) const;
+  absl::Status Explain(uint32_t heap, Bytes bytes, const absl::Status& status, Effects& effects);
   void Unmake(const Order& order, Blocks blocks, Effects& effects);
-  bool WorthRetrying(const InWork& work, const absl::Status& status) const;
-  uint32_t HeapOf(const Want& want) const { return device_.memory_types[want.memory_type].heap; }
+  BlockId NextBlock() { return BlockId(NumberOnDevice(++last_block_, device_.index)); }
+  static absl::Status Cancelled();
 
   const DeviceInfo& device_;
-  const Leases& leases_;
-  Segments& segments_;
-  const uint64_t max_allocations_;
-  std::vector<Heap> heaps_;
-  PoolSet pools_;
-  std::list<Waiting> waiting_;
-  std::map<uint32_t, uint64_t> wants_waiting_;  // By heap, of `waiting_`; never 0.
-  std::map<OrderId, InWork> in_work_;
-  uint64_t allocations_ = 0;  // Blocks, from reservation until freed.
-  uint64_t being_freed_ = 0;  // Of those, with the device to free.
-  uint64_t freed_ = 0;        // Since the daemon started.
+  const AdmissionOptions options_;
+  DeviceRoom& room_;
+  ClientCaches& caches_;
+  const Clock& clock_;
+  Planner planner_;
+  Jobs jobs_;
+  std::map<std::pair<SessionId, CallId>, OrderId> by_call_;
+  std::set<OrderId> promised_;  // In their order; likewise:
+  std::set<OrderId> retrying_;
+  std::vector<WaitQueue> queues_;  // By heap.
+  std::set<std::pair<absl::Time, OrderId>> expiries_;
+  RequestTotals totals_;
   uint64_t last_block_ = 0;
-  ReleaseStamp last_stamp_ = 0;
 };
 
 }  // namespace heapbroker

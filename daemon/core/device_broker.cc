@@ -7,56 +7,98 @@
 #include "common/base/status_macros.h"
 
 namespace heapbroker {
+namespace {
+
+CallAnswered AnswerOf(CallId call, const Grant& grant) {
+  CallAnswered answer{call, {}, {}};
+  for (const GrantedBlock& block : grant.blocks) answer.blocks.push_back(block.id);
+  return answer;
+}
+
+CallAnswered AnswerOf(CallId call, const SegmentView& view) {
+  CallAnswered answer{call, {}, view.id};
+  for (const GrantedBlock& block : view.blocks) answer.blocks.push_back(block.id);
+  return answer;
+}
+
+template <typename Answer>
+CallAnswered AnswerOf(CallId call, const absl::StatusOr<Answer>& answer) {
+  if (answer.ok()) return AnswerOf(call, *answer);
+  return {call, {}, {}, answer.status().code()};
+}
+
+}  // namespace
 
 DeviceBroker::DeviceBroker(const LedgerOptions& options, const BrokerPorts& ports)
-    : ports_(ports), ledger_(ports.device.info(), options) {}
+    : ports_(ports),
+      records_turns_(ports.observer != nullptr && ports.observer->WantsTurns()),
+      ledger_(ports.device.info(), options, ports.clock) {}
+
+// One turn of the ledger: `decide` runs under the mutex, and what follows from it
+// under none. `turn` makes the record of it, where somebody wants that.
+template <typename MakeTurn, typename Function>
+auto DeviceBroker::Decide(MakeTurn turn, Function decide, std::optional<CallId> call) {
+  Effects effects;
+  auto result = [&] {
+    MutexLock lock(mutex_);
+    if (records_turns_) Record(turn(), effects);
+    auto outcome = decide(ledger_, effects);
+    if (call && records_turns_) NoteAnswer(*call, outcome, effects);
+    EndTurn(effects);
+    return outcome;
+  }();
+  Perform(std::move(effects));
+  return result;
+}
 
 absl::Status DeviceBroker::AddSession(SessionId session, TenantId tenant) {
-  MutexLock lock(mutex_);
-  return ledger_.AddSession(session, tenant);
+  return Decide(
+      [&] {
+        return SessionAdded{session, tenant};
+      },
+      [&](DeviceLedger& ledger, Effects&) { return ledger.AddSession(session, tenant); });
 }
 
 void DeviceBroker::EndSession(SessionId session) {
-  Effects effects;
-  {
-    MutexLock lock(mutex_);
-    ledger_.EndSession(session, effects);
-  }
-  Perform(std::move(effects));
+  Decide([&] { return SessionEnded{session}; },
+         [&](DeviceLedger& ledger, Effects& effects) {
+           ledger.EndSession(session, effects);
+           return absl::OkStatus();
+         })
+      .IgnoreError();
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceBroker::Allocate(
     SessionId session, CallId call, const AllocateRequest& request) {
-  Effects effects;
-  absl::StatusOr<std::variant<Grant, Deferred>> outcome = Deferred{};
-  {
-    MutexLock lock(mutex_);
-    outcome = ledger_.Allocate(session, call, request.blocks, effects);
-  }
-  Perform(std::move(effects));
-  return outcome;
+  return Decide(
+      [&] {
+        return AllocateAsked{session, call, request};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.Allocate(session, call, request, effects);
+      },
+      call);
 }
 
 absl::Status DeviceBroker::Release(SessionId session, absl::Span<const BlockId> blocks) {
-  Effects effects;
-  absl::Status status;
-  {
-    MutexLock lock(mutex_);
-    status = ledger_.Release(session, blocks, effects);
-  }
-  Perform(std::move(effects));
-  return status;
+  return Decide(
+      [&] {
+        return BlocksReleased{session, {blocks.begin(), blocks.end()}};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.Release(session, blocks, effects);
+      });
 }
 
-absl::Status DeviceBroker::Undo(SessionId, RequestId) { return absl::UnimplementedError(""); }
-absl::Status DeviceBroker::ReportIdle(SessionId, absl::Span<const IdleReport>) {
-  return absl::OkStatus();
+absl::Status DeviceBroker::Undo(SessionId session, RequestId request) {
+  return Decide(
+      [&] {
+        return RequestUndone{session, request};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.Undo(session, request, effects);
+      });
 }
-absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest&) {
-  return absl::UnimplementedError("");
-}
-void DeviceBroker::Tick() {}
-std::vector<LeaseStats> DeviceBroker::ListLeases(BlockId, size_t) const { return {}; }
 
 absl::StatusOr<FetchedBlock> DeviceBroker::Fetch(SessionId session, BlockId block) {
   MutexLock lock(mutex_);
@@ -65,54 +107,85 @@ absl::StatusOr<FetchedBlock> DeviceBroker::Fetch(SessionId session, BlockId bloc
 
 absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceBroker::OpenSegment(
     SessionId session, CallId call, OpenSegmentRequest request) {
-  Effects effects;
-  absl::StatusOr<std::variant<SegmentView, Deferred>> outcome = Deferred{};
-  {
-    MutexLock lock(mutex_);
-    outcome = ledger_.OpenSegment(session, call, std::move(request), effects);
-  }
-  Perform(std::move(effects));
-  return outcome;
+  return Decide(
+      [&] {
+        return SegmentOpened{session, call, request};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.OpenSegment(session, call, std::move(request), effects);
+      },
+      call);
 }
 
 absl::Status DeviceBroker::SealSegment(SessionId session, SegmentId segment, Checksum checksum) {
-  Effects effects;
-  absl::Status status;
-  {
-    MutexLock lock(mutex_);
-    status = ledger_.SealSegment(session, segment, checksum, effects);
-  }
-  Perform(std::move(effects));
-  return status;
+  return Decide(
+      [&] {
+        return SegmentWasSealed{session, segment};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.SealSegment(session, segment, checksum, effects);
+      });
 }
 
 absl::Status DeviceBroker::CloseSegment(SessionId session, SegmentId segment) {
-  Effects effects;
-  absl::Status status;
-  {
-    MutexLock lock(mutex_);
-    status = ledger_.CloseSegment(session, segment, effects);
-  }
-  Perform(std::move(effects));
-  return status;
+  return Decide(
+      [&] {
+        return SegmentClosed{session, segment};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.CloseSegment(session, segment, effects);
+      });
 }
 
 void DeviceBroker::Cancel(SessionId session, CallId call) {
-  Effects effects;
+  Decide(
+      [&] {
+        return CallCancelled{session, call};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        ledger.Cancel(session, call, effects);
+        return absl::OkStatus();
+      })
+      .IgnoreError();
+}
+
+absl::Status DeviceBroker::ReportIdle(SessionId session, absl::Span<const IdleReport> reports) {
+  return Decide(
+      [&] {
+        return IdleReported{session, {reports.begin(), reports.end()}};
+      },
+      [&](DeviceLedger& ledger, Effects&) { return ledger.ReportIdle(session, reports); });
+}
+
+absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest& request) {
+  return Decide(
+      [&] { return Trimmed{request}; },
+      [&](DeviceLedger& ledger, Effects& effects) { return ledger.Trim(request, effects); });
+}
+
+void DeviceBroker::Tick() {
   {
     MutexLock lock(mutex_);
-    ledger_.Cancel(session, call, effects);
+    armed_ = absl::InfiniteFuture();
   }
-  Perform(std::move(effects));
+  Decide([] { return Ticked{}; },
+         [&](DeviceLedger& ledger, Effects& effects) {
+           ledger.Tick(effects);
+           return absl::OkStatus();
+         })
+      .IgnoreError();
 }
 
 void DeviceBroker::EvictEverything() {
-  Effects effects;
-  {
-    MutexLock lock(mutex_);
-    ledger_.EvictEverything(effects);
-  }
-  Perform(std::move(effects));
+  Decide(
+      [] {
+        return Trimmed{{std::nullopt, Bytes(), /*segments=*/true}};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        ledger.EvictEverything(effects);
+        return absl::OkStatus();
+      })
+      .IgnoreError();
 }
 
 DeviceStats DeviceBroker::Stats() const {
@@ -130,6 +203,44 @@ HolderStats DeviceBroker::Holdings(SessionId session) const {
   return ledger_.Holdings(session);
 }
 
+std::vector<LeaseStats> DeviceBroker::ListLeases(BlockId after, size_t limit) const {
+  MutexLock lock(mutex_);
+  return ledger_.ListLeases(after, limit);
+}
+
+void DeviceBroker::Record(Turn turn, Effects& effects) {
+  effects.turns.push_back({++last_turn_, ports_.clock.Now(), std::move(turn)});
+}
+
+// Nothing where the answer comes later.
+template <typename Outcome>
+void DeviceBroker::NoteAnswer(CallId call, const Outcome& outcome, Effects& effects) {
+  if constexpr (requires { std::get_if<0>(&*outcome); }) {
+    if (!outcome.ok()) {
+      Record(CallAnswered{call, {}, {}, outcome.status().code()}, effects);
+    } else if (const auto* answer = std::get_if<0>(&*outcome)) {
+      Record(AnswerOf(call, *answer), effects);
+    }
+  }
+}
+
+// Before the mutex is released: what has to be known of the ledger as it is now.
+void DeviceBroker::EndTurn(Effects& effects) {
+  if (records_turns_) {
+    for (const auto& [session, event] : effects.events) {
+      if (const auto* done = std::get_if<AllocateDone>(&event)) {
+        Record(AnswerOf(done->call, done->grant), effects);
+      } else if (const auto* opened = std::get_if<OpenSegmentDone>(&event)) {
+        Record(AnswerOf(opened->call, opened->segment), effects);
+      }
+    }
+  }
+  const absl::Time due = ledger_.NextDue();
+  if (due >= armed_) return;
+  armed_ = due;
+  effects.wake_by = due;
+}
+
 void DeviceBroker::Perform(Effects effects) {
   for (Block& block : effects.free) {
     ports_.executor.PostFree(
@@ -140,44 +251,72 @@ void DeviceBroker::Perform(Effects effects) {
         [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
   }
   for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
+  if (effects.wake_by) ports_.alarm.WakeBy(*effects.wake_by);
+  if (ports_.observer == nullptr) return;
+  for (std::string& warning : effects.warnings) ports_.observer->OnWarning(std::move(warning));
+  for (RecordedTurn& turn : effects.turns) ports_.observer->OnTurn(std::move(turn));
 }
 
 void DeviceBroker::Fill(FillOrder order) {
+  const absl::Time begin = ports_.clock.Now();
   std::vector<DeviceAllocation> made;
+  JobFilled record;
   absl::Status status;
   for (size_t i = 0; i < order.items.size() && status.ok(); ++i) {
-    absl::StatusOr<DeviceAllocation> one = MakeOne(order.id, i, order.items[i]);
+    absl::StatusOr<DeviceAllocation> one = MakeOne(order.id, i, order.items[i], record);
     if (one.ok()) {
       made.push_back(*std::move(one));
     } else {
       status = one.status();
     }
   }
-  Effects effects;
-  {
-    MutexLock lock(mutex_);
-    ledger_.EndFill(order.id, std::move(made), std::move(status), effects);
-  }
-  Perform(std::move(effects));
+  record.code = status.code();
+  record.took = ports_.clock.Now() - begin;
+  Decide([&] { return std::move(record); },
+         [&](DeviceLedger& ledger, Effects& effects) {
+           ledger.EndFill(order.id, std::move(made), std::move(status), effects);
+           return absl::OkStatus();
+         })
+      .IgnoreError();
+  ReadHeaps();
+}
+
+// What the driver offers changes with what others have: asked after the device has
+// worked, and not too often.
+void DeviceBroker::ReadHeaps() {
+  constexpr absl::Duration kInterval = absl::Seconds(1);
+  const absl::Time now = ports_.clock.Now();
+  if (now - heaps_read_at_ < kInterval) return;
+  heaps_read_at_ = now;
+  const std::vector<HeapReport> reports = ports_.device.ReadHeaps();
+  if (reports.empty()) return;
+  Decide([&] { return HeapsRead{reports}; },
+         [&](DeviceLedger& ledger, Effects& effects) {
+           ledger.UpdateHeaps(reports, effects);
+           return absl::OkStatus();
+         })
+      .IgnoreError();
 }
 
 absl::StatusOr<DeviceAllocation> DeviceBroker::MakeOne(OrderId order, size_t index,
-                                                       const FillItem& item) {
+                                                       const FillItem& item, JobFilled& record) {
   if (item.reuse) {
     HB_RETURN_IF_ERROR(ports_.device.Clear(item.block_class, *item.reuse));
     return *item.reuse;
   }
-  absl::StatusOr<DeviceAllocation> made = MakeSized(order, index, item, item.planned);
+  absl::StatusOr<DeviceAllocation> made = MakeSized(order, index, item, item.planned, record);
   if (absl::IsResourceExhausted(made.status()) && item.exact < item.planned) {
     // Rounding up is our wish, not the caller's: it may not be why he is refused.
-    made = MakeSized(order, index, item, item.exact);
+    made = MakeSized(order, index, item, item.exact, record);
   }
   return made;
 }
 
 absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t index,
-                                                         const FillItem& item, Bytes size) {
+                                                         const FillItem& item, Bytes size,
+                                                         JobFilled& record) {
   HB_ASSIGN_OR_RETURN(const Bytes required, ports_.device.RequiredSize(item.block_class, size));
+  record.required.push_back(required);
   {
     MutexLock lock(mutex_);
     HB_RETURN_IF_ERROR(ledger_.AdjustReservation(order, index, required));
@@ -186,15 +325,19 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t i
 }
 
 void DeviceBroker::FreeOne(Block block) {
+  const absl::Time begin = ports_.clock.Now();
   // The descriptor first: what it refers to is gone after the next line.
   block.memory.exported.reset();
   ports_.device.Free(block.memory.id);
-  Effects effects;
-  {
-    MutexLock lock(mutex_);
-    ledger_.Freed(block, effects);
-  }
-  Perform(std::move(effects));
+  Decide(
+      [&] {
+        return JobFreed{block.id, ports_.clock.Now() - begin};
+      },
+      [&](DeviceLedger& ledger, Effects& effects) {
+        ledger.Freed(block, effects);
+        return absl::OkStatus();
+      })
+      .IgnoreError();
 }
 
 }  // namespace heapbroker

@@ -4,6 +4,7 @@
 #ifndef DAEMON_CORE_DEVICE_BROKER_H_
 #define DAEMON_CORE_DEVICE_BROKER_H_
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -142,16 +143,30 @@ class DeviceBroker {
   std::vector<LeaseStats> ListLeases(BlockId after, size_t limit) const;
 
  private:
+  template <typename MakeTurn, typename Function>
+  auto Decide(MakeTurn turn, Function decide, std::optional<CallId> call = std::nullopt);
+  void Record(Turn turn, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  template <typename Outcome>
+  void NoteAnswer(CallId call, const Outcome& outcome, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndTurn(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(Effects effects);
   void Fill(FillOrder order);
-  absl::StatusOr<DeviceAllocation> MakeOne(OrderId order, size_t index, const FillItem& item);
+  absl::StatusOr<DeviceAllocation> MakeOne(OrderId order, size_t index, const FillItem& item,
+                                           JobFilled& record);
   absl::StatusOr<DeviceAllocation> MakeSized(OrderId order, size_t index, const FillItem& item,
-                                             Bytes size);
+                                             Bytes size, JobFilled& record);
+  void ReadHeaps();
   void FreeOne(Block block);
 
   const BrokerPorts ports_;
+  const bool records_turns_;
+  absl::Time heaps_read_at_ = absl::InfinitePast();  // The allocating thread's.
   mutable Mutex mutex_;
   DeviceLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
+  // What the alarm was told; earlier times only are told again.
+  absl::Time armed_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
 };
 
 }  // namespace heapbroker

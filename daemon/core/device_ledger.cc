@@ -17,6 +17,15 @@ GrantedBlock Granted(const LeasedBlock& leased) {
   return {leased.block.id, leased.size, leased.block.bytes(), leased.block.block_class};
 }
 
+// Without any configured, one for each memory type.
+std::vector<ResolvedPool> PoolsOf(const DeviceInfo& device, const AdmissionOptions& options) {
+  if (!options.pools.empty()) return options.pools;
+  PoolSpec every_type;
+  every_type.text = "*";
+  every_type.every_type = true;
+  return ResolvePools({every_type}, device).pools;
+}
+
 absl::Status CheckCount(absl::string_view field, size_t count) {
   if (count >= 1 && count <= kMaxBlocksPerCall) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -25,10 +34,21 @@ absl::Status CheckCount(absl::string_view field, size_t count) {
 
 }  // namespace
 
-DeviceLedger::DeviceLedger(const DeviceInfo& device, const LedgerOptions& options)
+DeviceLedger::DeviceLedger(const DeviceInfo& device, const LedgerOptions& options,
+                           const Clock& clock)
+    : DeviceLedger(device, options, PoolsOf(device, options.admission), clock) {}
+
+DeviceLedger::DeviceLedger(const DeviceInfo& device, const LedgerOptions& options,
+                           const std::vector<ResolvedPool>& pools, const Clock& clock)
     : device_(device),
+      clock_(clock),
       tenants_(options.tenants),
-      admission_(device, options.admission, leases_, segments_) {}
+      segments_(device.index),
+      caches_(device.heaps.size()),
+      room_(device, options.admission.heaps, options.admission.count_limits, pools, leases_,
+            segments_),
+      admission_(device, options.admission, room_, caches_, clock),
+      placements_(device, pools) {}
 
 absl::Status DeviceLedger::AddSession(SessionId session, TenantId tenant) {
   if (tenants_ == TenantRule::kFirstTenantOnly) {
@@ -48,11 +68,13 @@ absl::Status DeviceLedger::AddSession(SessionId session, TenantId tenant) {
 void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   // Its work on the device may still be running: none of it may be kept.
   for (LeasedBlock& leased : leases_.RemoveHolder(session)) {
-    admission_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
+    room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
   }
+  caches_.Forget(session);
   // Before its orders end, so that none of its own waiting calls is elected.
   Segments::SessionEnd end = segments_.EndSession(session);
-  TellAll(admission_.Cancel(session, std::nullopt), effects);
+  TellAll(admission_.Cancel(session, std::nullopt, effects), effects);
+  request_ids_.EndSession(session);
   for (SegmentWaiter& waiter : end.cancelled) {
     Answer(session, OpenSegmentDone{waiter.call, absl::CancelledError("the session has ended")},
            effects);
@@ -60,36 +82,133 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   for (Segments::Abandoned& abandoned : end.abandoned) {
     Free(std::move(abandoned), NotKeptReason::kUncleanEnd, effects);
   }
-  TellAll(admission_.Pump(effects), effects);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
 }
 
-absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(
-    SessionId session, CallId call, absl::Span<const BlockRequest> requests, Effects& effects) {
-  HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, requests));
+absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId session, CallId call,
+                                                                     const AllocateRequest& request,
+                                                                     Effects& effects) {
+  HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, request));
   HB_RETURN_IF_ERROR(CheckMayWait(session));
+  if (request.request_id != RequestId()) {
+    HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
+    if (repeated) return *std::move(repeated);
+    request_ids_.Wait(session, request, call);
+  }
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
   return grant;
 }
 
+absl::StatusOr<std::optional<std::variant<Grant, Deferred>>> DeviceLedger::Repeat(
+    SessionId session, CallId call, const AllocateRequest& request, Effects& effects) {
+  HB_ASSIGN_OR_RETURN(std::optional<RequestIds::Found> found, request_ids_.Find(session, request));
+  if (!found) return std::nullopt;
+  if (auto* grant = std::get_if<Grant>(&*found)) return std::variant<Grant, Deferred>(*grant);
+  // Whoever repeats a request does not listen for the first answer any more.
+  const CallId earlier = std::get<RequestIds::Pending>(*found).call;
+  admission_.Rename(session, earlier, call);
+  request_ids_.Wait(session, request, call);
+  const Deferred deferred = Defer(session);
+  Answer(session,
+         AllocateDone{earlier, absl::AbortedError("the request was repeated by another call, which "
+                                                  "gets its answer")},
+         effects);
+  return std::variant<Grant, Deferred>(deferred);
+}
+
 absl::Status DeviceLedger::Release(SessionId session, absl::Span<const BlockId> blocks,
                                    Effects& effects) {
   HB_RETURN_IF_ERROR(CheckCount("block_ids", blocks.size()));
-  std::set<BlockId> distinct;
-  for (BlockId id : blocks) {
-    if (!distinct.insert(id).second) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    // Few enough to compare each with each.
+    if (std::find(blocks.begin(), blocks.begin() + i, blocks[i]) != blocks.begin() + i) {
       return absl::InvalidArgumentError(
-          absl::StrCat("block_ids: block ", id.value(), " is named twice"));
+          absl::StrCat("block_ids: block ", blocks[i].value(), " is named twice"));
     }
-    if (leases_.Find(session, id) == nullptr) {
+    if (leases_.Find(session, blocks[i]) == nullptr) {
       return absl::NotFoundError(
-          absl::StrCat("block_ids: this session holds no block ", id.value()));
+          absl::StrCat("block_ids: this session holds no block ", blocks[i].value()));
     }
   }
-  for (BlockId id : blocks) admission_.GiveBack(leases_.Take(session, id), effects);
-  TellAll(admission_.Pump(effects), effects);
+  GiveBackAll(session, blocks, effects);
   return absl::OkStatus();
+}
+
+void DeviceLedger::GiveBackAll(SessionId session, absl::Span<const BlockId> blocks,
+                               Effects& effects) {
+  const absl::Time now = clock_.Now();
+  for (BlockId id : blocks) {
+    LeasedBlock leased = leases_.Take(session, id);
+    request_ids_.Released(session, leased.request, id);
+    room_.GiveBack(std::move(leased), now, effects);
+  }
+  CapCache(session);
+  TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
+}
+
+void DeviceLedger::CapCache(SessionId session) {
+  for (uint32_t heap = 0; heap < device_.heaps.size(); ++heap) {
+    if (caches_.on(heap) == Bytes()) continue;
+    caches_.Cap(session, heap, HeldOn(session, heap));
+  }
+}
+
+Bytes DeviceLedger::HeldOn(SessionId session, uint32_t heap) const {
+  Bytes held;
+  for (uint32_t type = 0; type < device_.memory_types.size(); ++type) {
+    if (device_.memory_types[type].heap == heap) held += leases_.HeldOf(session, type);
+  }
+  return held;
+}
+
+absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& effects) {
+  HB_RETURN_IF_ERROR(TenantOf(session).status());
+  HB_ASSIGN_OR_RETURN(const RequestIds::ToUndo undo, request_ids_.Undo(session, request));
+  if (undo.call) {
+    Cancel(session, *undo.call, effects);
+    // One that the device is at work for ends later; it must not be repeated.
+    request_ids_.Failed(session, request);
+    return absl::OkStatus();
+  }
+  GiveBackAll(session, undo.blocks, effects);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports) {
+  HB_RETURN_IF_ERROR(TenantOf(session).status());
+  std::vector<IdleReport> believed(reports.begin(), reports.end());
+  std::set<uint32_t> heaps;
+  for (IdleReport& report : believed) {
+    if (report.heap >= device_.heaps.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("heap_index: is ", report.heap, "; device ",
+                                                     device_.index, " has ", device_.heaps.size(),
+                                                     " heaps, counted from 0"));
+    }
+    if (!heaps.insert(report.heap).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("heap_index: heap ", report.heap, " is named twice"));
+    }
+    report.bytes = std::min(report.bytes, HeldOn(session, report.heap));
+  }
+  caches_.Report(session, believed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrimResult> DeviceLedger::Trim(const TrimRequest& request, Effects& effects) {
+  HB_ASSIGN_OR_RETURN(const TrimResult result, room_.Trim(request, effects));
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  return result;
+}
+
+void DeviceLedger::UpdateHeaps(absl::Span<const HeapReport> reports, Effects& effects) {
+  room_.UpdateHeaps(reports, effects);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
+}
+
+void DeviceLedger::EvictEverything(Effects& effects) {
+  for (uint32_t heap = 0; heap < device_.heaps.size(); ++heap) room_.EvictAllOn(heap, effects);
 }
 
 absl::StatusOr<FetchedBlock> DeviceLedger::Fetch(SessionId session, BlockId id) const {
@@ -107,27 +226,28 @@ void DeviceLedger::EndFill(OrderId order, std::vector<DeviceAllocation> made, ab
   std::optional<Admission::Finished> finished =
       admission_.EndFill(order, std::move(made), std::move(status), effects);
   if (finished) Tell(*std::move(finished), effects);
-  TellAll(admission_.Pump(effects), effects);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
 }
 
 void DeviceLedger::Freed(const Block& block, Effects& effects) {
-  admission_.Freed(block);
-  TellAll(admission_.Pump(effects), effects);
+  room_.Freed(block);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
 }
 
 void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
-  TellAll(admission_.Cancel(session, call), effects);
+  TellAll(admission_.Cancel(session, call, effects), effects);
   if (std::optional<SegmentWaiter> waiter = segments_.CancelWait(session, call)) {
     Answer(session,
            OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
            effects);
   }
-  TellAll(admission_.Pump(effects), effects);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
 }
 
 DeviceStats DeviceLedger::Stats() const {
   DeviceStats stats;
   stats.device = device_;
+  room_.AddStats(stats);
   admission_.AddStats(stats);
   stats.segments = segments_.totals().count;
   stats.segment_bytes = segments_.totals().allocated;
@@ -140,6 +260,16 @@ HolderStats DeviceLedger::Holdings(SessionId session) const {
   return stats;
 }
 
+std::vector<LeaseStats> DeviceLedger::ListLeases(BlockId after, size_t limit) const {
+  std::vector<LeaseStats> list;
+  leases_.List(after, limit, [&](SessionId session, TenantId tenant, const LeasedBlock& leased) {
+    const Block& block = leased.block;
+    list.push_back({block.id, session, tenant, block.block_class, leased.size, block.bytes(),
+                    room_.pools().pool(block.pool).config().name, leased.since});
+  });
+  return list;
+}
+
 absl::StatusOr<TenantId> DeviceLedger::TenantOf(SessionId session) const {
   if (const std::optional<TenantId> tenant = leases_.TenantOf(session)) return *tenant;
   return absl::UnauthenticatedError("the session has ended");
@@ -148,9 +278,11 @@ absl::StatusOr<TenantId> DeviceLedger::TenantOf(SessionId session) const {
 absl::Status DeviceLedger::CheckMayWait(SessionId session) const {
   const auto found = deferred_.find(session);
   if (found == deferred_.end() || found->second < kMaxDeferredCalls) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("this session has ", found->second, " calls that wait, of ", kMaxDeferredCalls,
-                   " that it may have; wait for some of them to end, or cancel them"));
+  Refusal refusal;
+  refusal.limit = LimitKind::kWaitingCalls;
+  refusal.value = refusal.in_use = kMaxDeferredCalls;
+  refusal.requested = 1;
+  return RefusalStatus(refusal);
 }
 
 Deferred DeviceLedger::Defer(SessionId session) {
@@ -176,36 +308,70 @@ absl::Status DeviceLedger::CheckRequest(size_t index, const BlockRequest& reques
                                                    "; allowed are 0 and powers of two up to ",
                                                    kMaxAlignment.count()));
   }
+  if (request.device_address && !device_.device_addresses) {
+    return absl::FailedPreconditionError(absl::StrCat("blocks[", index, "].device_address: device ",
+                                                      device_.index, " (", device_.name,
+                                                      ") has no bufferDeviceAddress; ask without"));
+  }
   return absl::OkStatus();
 }
 
+absl::StatusOr<Want> DeviceLedger::WantOf(size_t index, const BlockRequest& request) const {
+  HB_RETURN_IF_ERROR(CheckRequest(index, request));
+  Want want;
+  auto placement = placements_.Find(request.memory, request.handle_type, request.transient);
+  if (!placement.ok()) {
+    return absl::Status(placement.status().code(),
+                        absl::StrCat("blocks[", index, "].", placement.status().message()));
+  }
+  want.placement = *std::move(placement);
+  want.size = request.size;
+  want.alignment = request.alignment;
+  want.device_address = request.device_address;
+  want.dedicated = request.dedicated || device_.dedicated_only.has(want.placement->handle_type);
+  want.zeroed = request.zeroed;
+  return want;
+}
+
 absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
-                                               absl::Span<const BlockRequest> requests) {
+                                               const AllocateRequest& request) {
   HB_ASSIGN_OR_RETURN(const TenantId tenant, TenantOf(session));
-  HB_RETURN_IF_ERROR(CheckCount("blocks", requests.size()));
-  Order order{OrderId(++last_order_), call, session, tenant, std::nullopt, {}};
-  for (size_t i = 0; i < requests.size(); ++i) {
-    HB_RETURN_IF_ERROR(CheckRequest(i, requests[i]));
-    HB_ASSIGN_OR_RETURN(const uint32_t type,
-                        ChooseMemoryType(device_, std::get<MemoryKind>(requests[i].memory)));
-    order.wants.push_back({requests[i].size, requests[i].alignment, type, requests[i].zeroed,
-                           /*fresh=*/false});
+  HB_RETURN_IF_ERROR(CheckCount("blocks", request.blocks.size()));
+  Order order{OrderId(++last_order_),
+              call,
+              session,
+              tenant,
+              std::nullopt,
+              request.request_id,
+              request.priority,
+              request.wait_until,
+              {}};
+  for (size_t i = 0; i < request.blocks.size(); ++i) {
+    HB_ASSIGN_OR_RETURN(Want want, WantOf(i, request.blocks[i]));
+    order.wants.push_back(std::move(want));
   }
   return order;
 }
 
 absl::StatusOr<Grant> DeviceLedger::Lease(Admission::Finished finished, Effects& effects) {
-  HB_RETURN_IF_ERROR(finished.blocks.status());
-  Grant grant;
   const SessionId session = finished.order.session;
+  if (!finished.blocks.ok()) {
+    request_ids_.Failed(session, finished.order.request);
+    return finished.blocks.status();
+  }
   if (!leases_.TenantOf(session)) {
-    for (LeasedBlock& leased : *finished.blocks) admission_.GiveBack(std::move(leased), effects);
+    for (LeasedBlock& leased : *finished.blocks) {
+      room_.GiveBack(std::move(leased), clock_.Now(), effects);
+    }
     return absl::CancelledError("the session has ended");
   }
+  Grant grant;
+  grant.blocks.reserve(finished.blocks->size());
   for (LeasedBlock& leased : *finished.blocks) {
     grant.blocks.push_back(Granted(leased));
     leases_.Add(session, std::move(leased));
   }
+  request_ids_.Granted(session, finished.order.request, grant);
   return grant;
 }
 

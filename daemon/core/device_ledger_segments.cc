@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "daemon/core/device_ledger.h"
-#include "daemon/core/memory_type_choice.h"
 
 namespace heapbroker {
 namespace {
@@ -46,13 +45,17 @@ absl::Status DeviceLedger::SealSegment(SessionId session, SegmentId segment, Che
   for (Segments::Attached& one : attached) {
     Answer(one.waiter.session, OpenSegmentDone{one.waiter.call, std::move(one.view)}, effects);
   }
+  const std::string& name = segments_.NameOf(segment);
+  for (SessionId holder : leases_.HoldersOf(*leases_.TenantOf(session))) {
+    effects.events.emplace_back(holder, SegmentSealed{device_.index, segment, name});
+  }
   return absl::OkStatus();
 }
 
 absl::Status DeviceLedger::CloseSegment(SessionId session, SegmentId segment, Effects& effects) {
   HB_ASSIGN_OR_RETURN(Segments::Abandoned abandoned, segments_.Close(session, segment));
   Free(std::move(abandoned), NotKeptReason::kNeverCached, effects);
-  TellAll(admission_.Pump(effects), effects);
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
   return absl::OkStatus();
 }
 
@@ -67,12 +70,25 @@ absl::StatusOr<Order> DeviceLedger::SegmentOrder(const SegmentWaiter& waiter, Te
         absl::StrCat("size: is ", size.count(), "; allowed are 1 byte to ", kMaxBlocksPerCall,
                      " blocks of ", FormatBytes(unit), " for a segment"));
   }
-  HB_ASSIGN_OR_RETURN(const uint32_t type,
-                      ChooseMemoryType(device_, std::get<MemoryKind>(waiter.request.memory)));
-  Order order{OrderId(++last_order_), waiter.call, waiter.session, tenant, segment, {}};
+  Want want;
+  HB_ASSIGN_OR_RETURN(want.placement,
+                      placements_.Find(waiter.request.memory, waiter.request.handle_type,
+                                       /*transient=*/false));
+  want.dedicated = device_.dedicated_only.has(want.placement->handle_type);
+  want.fresh = true;
+  Order order{OrderId(++last_order_),
+              waiter.call,
+              waiter.session,
+              tenant,
+              segment,
+              RequestId(),
+              Priority::kNormal,
+              waiter.request.wait_until,
+              {}};
   for (Bytes left = size; left > Bytes();) {
     const Bytes part = left <= device_.max_allocation_size ? left : unit;
-    order.wants.push_back({part, Bytes(), type, /*zeroed=*/false, /*fresh=*/true});
+    want.size = part;
+    order.wants.push_back(want);
     left -= part;
   }
   return order;
@@ -84,7 +100,7 @@ absl::StatusOr<SegmentView> DeviceLedger::FillSegment(Admission::Finished finish
   absl::Status status = finished.blocks.status();
   if (status.ok() && !leases_.TenantOf(finished.order.session)) {
     for (LeasedBlock& leased : *finished.blocks) {
-      admission_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
+      room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
     }
     status = absl::CancelledError("the session has ended");
   }
@@ -119,7 +135,7 @@ void DeviceLedger::Succeed(Segments::Abandoned abandoned, Effects& effects) {
 
 void DeviceLedger::Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects) {
   for (LeasedBlock& leased : abandoned.blocks) {
-    admission_.Discard(std::move(leased), reason, effects);
+    room_.Discard(std::move(leased), reason, effects);
   }
   Succeed(std::move(abandoned), effects);
 }

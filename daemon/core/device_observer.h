@@ -60,6 +60,9 @@ struct IdleReported {
   SessionId session;
   std::vector<IdleReport> reports;
 };
+struct HeapsRead {
+  std::vector<HeapReport> reports;
+};
 struct Trimmed {
   TrimRequest request;
 };
@@ -69,10 +72,12 @@ struct Ticked {};
 struct JobFilled {
   std::vector<Bytes> required;
   absl::StatusCode code = absl::StatusCode::kOk;
+  absl::Duration took;
 };
 // A job of the freeing thread.
 struct JobFreed {
   BlockId block;
+  absl::Duration took;
 };
 // What a call got, at once or later: blocks, or also a segment, or an error.
 struct CallAnswered {
@@ -82,9 +87,10 @@ struct CallAnswered {
   absl::StatusCode code = absl::StatusCode::kOk;
 };
 
-using Turn = std::variant<SessionAdded, SessionEnded, AllocateAsked, BlocksReleased, RequestUndone,
-                          SegmentOpened, SegmentWasSealed, SegmentClosed, CallCancelled,
-                          IdleReported, Trimmed, Ticked, JobFilled, JobFreed, CallAnswered>;
+using Turn =
+    std::variant<SessionAdded, SessionEnded, AllocateAsked, BlocksReleased, RequestUndone,
+                 SegmentOpened, SegmentWasSealed, SegmentClosed, CallCancelled, IdleReported,
+                 HeapsRead, Trimmed, Ticked, JobFilled, JobFreed, CallAnswered>;
 
 struct RecordedTurn {
   uint64_t sequence = 0;  // Counted up under the ledger's mutex: the order of the turns.

@@ -5,11 +5,13 @@
 #define DAEMON_CORE_EFFECTS_H_
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "daemon/core/block.h"
+#include "daemon/core/device_observer.h"
 #include "daemon/core/event_sink.h"
 
 namespace heapbroker {
@@ -36,6 +38,9 @@ struct Effects {
   std::vector<Block> free;
   std::vector<FillOrder> fill;
   std::vector<std::pair<SessionId, Event>> events;
+  std::vector<std::string> warnings;
+  std::vector<RecordedTurn> turns;
+  std::optional<absl::Time> wake_by;  // For the Alarm.
 };
 
 }  // namespace heapbroker

@@ -4,13 +4,14 @@
 #ifndef DAEMON_CORE_IDLE_BLOCKS_H_
 #define DAEMON_CORE_IDLE_BLOCKS_H_
 
+#include <compare>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
-#include <tuple>
 #include <utility>
+#include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/time/time.h"
 #include "common/base/ids.h"
 #include "daemon/core/block.h"
 #include "daemon/core/block_size.h"
@@ -22,48 +23,112 @@ namespace heapbroker {
 // device, so that ages compare across pools.
 using ReleaseStamp = uint64_t;
 
-struct IdleBlock {
-  Block block;
-  ReleaseStamp stamp;
+// An idle block that somebody is about to take; see IdleBlocks::Claim.
+class Claim {
+ public:
+  Claim() = default;
+
+ private:
+  friend class IdleBlocks;
+  explicit Claim(uint32_t slot) : slot_(slot) {}
+  uint32_t slot_ = 0;
 };
 
-// Every operation is O(log n) in the number of blocks, but Tenants(), which is
-// that for each tenant.
+// Blocks lie in one array and are chained through it: by age, by age within their
+// tenant, and among equal sizes. So keeping a block costs little memory, and the
+// only search is that for a size.
+//
+// Claim and Add are O(log n) in the number of different sizes; everything else is
+// O(1), or O(n) in what is claimed at the time.
 // Bookkeeping only; guarded by its owner's mutex.
 class IdleBlocks {
  public:
-  // `idle.stamp` must not be in use.
-  void Add(IdleBlock idle);
+  // `stamp` must be greater than any before.
+  void Add(Block block, ReleaseStamp stamp, absl::Time since);
 
   // The smallest block of the tenant and class in `range`; among equals the one
-  // released last, whose pages are likeliest warm.
-  std::optional<IdleBlock> TakeBestFit(TenantId tenant, BlockClass block_class, SizeRange range);
+  // released last, whose pages are likeliest warm. It stays idle, but is neither
+  // found nor evicted, until Take or Unclaim ends the claim. Unclaim in the reverse
+  // order leaves no trace.
+  std::optional<Claim> ClaimBestFit(TenantId tenant, BlockClass block_class, SizeRange range);
+  const Block& block(Claim claim) const { return entries_[claim.slot_].block; }
+  Block Take(Claim claim);
+  void Unclaim(Claim claim);
 
-  std::optional<ReleaseStamp> OldestStamp() const;
-  std::optional<ReleaseStamp> OldestStamp(TenantId tenant) const;
-  // `stamp` must be that of a block in here.
-  Block Take(ReleaseStamp stamp);
+  struct Age {
+    ReleaseStamp stamp;
+    absl::Time since;
+  };
+  // Of the oldest block that is not claimed; of `tenant`, if given.
+  std::optional<Age> Oldest() const;
+  std::optional<Age> Oldest(TenantId tenant) const;
+  // There must be one.
+  Block TakeOldest();
+  Block TakeOldest(TenantId tenant);
 
+  // Whether the tenant has blocks of the class, and one of at least `size`. Claimed
+  // ones do not count.
   bool Holds(TenantId tenant, BlockClass block_class) const;
+  bool HoldsAtLeast(TenantId tenant, BlockClass block_class, Bytes size) const;
+  bool HoldsOthers(TenantId tenant) const;
   // The tenants that have blocks in here, each once.
-  std::set<TenantId> Tenants() const;
+  std::vector<TenantId> Tenants() const;
 
-  size_t size() const { return by_stamp_.size(); }
+  // All of them, claimed ones included; and the claimed ones.
+  size_t size() const { return size_; }
   Bytes bytes() const { return bytes_; }
+  size_t claimed() const { return claimed_; }
+  Bytes claimed_bytes() const { return claimed_bytes_; }
+  // O(k log n) in the tenants and classes.
   Bytes largest() const;
 
  private:
-  // Newest first among equal sizes: the stamp is stored as its complement.
-  using Key = std::tuple<TenantId, BlockClass, Bytes, ReleaseStamp>;
-  static Key KeyOf(const Block& block, ReleaseStamp stamp) {
-    return {block.tenant, block.block_class, block.bytes(), ~stamp};
-  }
+  static constexpr uint32_t kNone = UINT32_MAX;
 
-  std::map<ReleaseStamp, Block> by_stamp_;
-  std::set<Key> by_size_;
-  std::set<std::pair<TenantId, ReleaseStamp>> by_tenant_;
-  std::multiset<Bytes> sizes_;
+  // A place in a list that is chained through the entries.
+  struct Links {
+    uint32_t older = kNone;
+    uint32_t newer = kNone;
+  };
+  struct Ends {
+    uint32_t oldest = kNone;
+    uint32_t newest = kNone;
+  };
+  struct Entry {
+    Block block;
+    ReleaseStamp stamp = 0;
+    int64_t since_nanos = 0;
+    Links age;
+    Links tenant_age;
+    Links equals;  // Of the same key.
+    bool claimed = false;
+  };
+  struct Key {
+    TenantId tenant;
+    BlockClass block_class;
+    Bytes size;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  static Key KeyOf(const Block& block) { return {block.tenant, block.block_class, block.bytes()}; }
+  using Member = Links Entry::*;
+  void PushNewest(Ends& ends, Member links, uint32_t slot);
+  void Unlink(Ends& ends, Member links, uint32_t slot);
+  void AddToEquals(uint32_t slot);
+  void RemoveFromEquals(uint32_t slot);
+  uint32_t OldestIn(const Ends& ends, Member links) const;
+  std::optional<Age> AgeOf(uint32_t slot) const;
+  Block Remove(uint32_t slot);
+
+  std::vector<Entry> entries_;
+  uint32_t first_free_ = kNone;  // Chained by age.newer.
+  Ends by_age_;
+  absl::btree_map<TenantId, Ends> by_tenant_;
+  absl::btree_map<Key, Ends> by_size_;
+  size_t size_ = 0;
   Bytes bytes_;
+  size_t claimed_ = 0;
+  Bytes claimed_bytes_;
 };
 
 }  // namespace heapbroker

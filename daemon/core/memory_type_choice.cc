@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/memory_type_choice.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,12 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "daemon/core/memory_type_wish.h"
 
 namespace heapbroker {
 namespace {
-
-constexpr MemoryKind kAllKinds[] = {MemoryKind::kDeviceLocal, MemoryKind::kHostVisible,
-                                    MemoryKind::kHostCached, MemoryKind::kDeviceLocalHostVisible};
 
 bool HasWhatIsNeeded(const MemoryTypeInfo& type, MemoryKind kind) {
   switch (kind) {
@@ -46,14 +45,48 @@ int Preference(const MemoryTypeInfo& type, MemoryKind kind) {
   return 0;
 }
 
-std::optional<uint32_t> Find(const DeviceInfo& device, MemoryKind kind) {
-  std::optional<uint32_t> best;
+// How well a type serves a wish; unset where it does not.
+std::optional<int> TierOf(const DeviceInfo& device, uint32_t index, const MemoryWish& wish) {
+  const MemoryTypeInfo& type = device.memory_types[index];
+  if (const auto* kind = std::get_if<MemoryKind>(&wish)) {
+    if (!HasWhatIsNeeded(type, *kind)) return std::nullopt;
+    return Preference(type, *kind);
+  }
+  if (const auto* exact = std::get_if<MemoryTypeIndex>(&wish)) {
+    if (exact->index != index) return std::nullopt;
+    return 0;
+  }
+  // What was named is all that matters: the device's order decides.
+  if (!Satisfies(type, std::get<MemoryTypeWish>(wish))) return std::nullopt;
+  return 0;
+}
+
+std::vector<MemoryTypeChoice> Find(const DeviceInfo& device, const MemoryWish& wish,
+                                   std::optional<HandleType> handle_type) {
+  std::vector<MemoryTypeChoice> found;
+  for (uint32_t i = 0; i < device.memory_types.size(); ++i) {
+    const HandleTypes& exportable = device.memory_types[i].exportable;
+    if (handle_type ? !exportable.has(*handle_type) : !exportable.any()) continue;
+    if (const std::optional<int> tier = TierOf(device, i, wish)) found.push_back({i, *tier});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.tier > b.tier; });
+  return found;
+}
+
+absl::string_view HandleTypeName(HandleType type) {
+  return type == HandleType::kOpaqueFd ? "opaque descriptor" : "dma-buf";
+}
+
+// What the device has for requests of that handle type.
+std::string Offered(const DeviceInfo& device, std::optional<HandleType> handle_type) {
+  std::vector<std::string> offered;
   for (uint32_t i = 0; i < device.memory_types.size(); ++i) {
     const MemoryTypeInfo& type = device.memory_types[i];
-    if (!type.exportable.any() || !HasWhatIsNeeded(type, kind)) continue;
-    if (!best || Preference(type, kind) > Preference(device.memory_types[*best], kind)) best = i;
+    if (handle_type ? !type.exportable.has(*handle_type) : !type.exportable.any()) continue;
+    offered.push_back(absl::StrCat(i, " (", MemoryTypeText(type), ")"));
   }
-  return best;
+  return offered.empty() ? "none" : absl::StrJoin(offered, ", ");
 }
 
 }  // namespace
@@ -87,17 +120,29 @@ std::string MemoryWishName(const MemoryWish& wish) {
   return names.empty() ? "any memory" : absl::StrJoin(names, "|");
 }
 
-absl::StatusOr<uint32_t> ChooseMemoryType(const DeviceInfo& device, MemoryKind kind) {
-  if (const std::optional<uint32_t> type = Find(device, kind)) return *type;
-  std::string offered;
-  for (MemoryKind other : kAllKinds) {
-    if (Find(device, other)) {
-      absl::StrAppend(&offered, offered.empty() ? "" : ", ", MemoryKindName(other));
+absl::StatusOr<MemoryTypeChoices> ChooseMemoryTypes(const DeviceInfo& device,
+                                                    const MemoryWish& wish,
+                                                    std::optional<HandleType> handle_type) {
+  if (const auto* exact = std::get_if<MemoryTypeIndex>(&wish);
+      exact != nullptr && exact->index >= device.memory_types.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_type_index: is ", exact->index, "; device ", device.index, " has ",
+                     device.memory_types.size(), " memory types, counted from 0"));
+  }
+  if (!handle_type) {
+    for (HandleType type : {HandleType::kOpaqueFd, HandleType::kDmaBuf}) {
+      MemoryTypeChoices choices{type, Find(device, wish, type)};
+      if (!choices.types.empty()) return choices;
     }
+  } else {
+    MemoryTypeChoices choices{*handle_type, Find(device, wish, handle_type)};
+    if (!choices.types.empty()) return choices;
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "kind: device ", device.index, " (", device.name, ") has no exportable memory type for ",
-      MemoryKindName(kind), "; it has ", offered.empty() ? "none" : offered));
+      "device ", device.index, " (", device.name, ") has no ", MemoryWishName(wish),
+      " that it can export", handle_type ? " as " : "",
+      handle_type ? HandleTypeName(*handle_type) : "", "; exportable memory types there",
+      handle_type ? " as that" : "", ": ", Offered(device, handle_type)));
 }
 
 }  // namespace heapbroker

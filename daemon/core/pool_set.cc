@@ -2,57 +2,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/pool_set.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/text.h"
 
 namespace heapbroker {
 
-PoolSet::PoolSet(const DeviceInfo& device, const PoolLimits& limits) {
-  for (uint32_t type = 0; type < device.memory_types.size(); ++type) {
-    pools_.emplace_back(PoolConfig{absl::StrCat("type ", type), type, limits});
-    heap_of_type_.push_back(device.memory_types[type].heap);
+PoolSet::PoolSet(const DeviceInfo& device, absl::Span<const ResolvedPool> pools)
+    : device_(device), on_heap_(device.heaps.size()) {
+  for (const ResolvedPool& pool : pools) {
+    on_heap_[device.memory_types[pool.memory_type].heap].push_back(pools_.size());
+    pools_.emplace_back(pool, pool.memory_type);
   }
-  PoolLimits nothing_kept;
-  nothing_kept.max_free_allocation_count = 0;
-  pools_.emplace_back(PoolConfig{"direct", std::nullopt, nothing_kept});
+  ResolvedPool direct;
+  direct.name = "direct";
+  direct.limits.max_free_allocation_count = 0;
+  pools_.emplace_back(std::move(direct), std::nullopt);
+}
+
+absl::StatusOr<size_t> PoolSet::Named(const std::string& name) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    if (pools_[i].config().name == name) return i;
+    names.push_back(absl::StrCat("\"", pools_[i].config().name, "\""));
+  }
+  return absl::NotFoundError(absl::StrCat("pool: device ", device_.index, " has no pool \"",
+                                          Printable(name), "\"; it has ",
+                                          absl::StrJoin(names, ", ")));
 }
 
 PoolSet::Idle PoolSet::IdleOn(uint32_t heap) const {
   Idle sum;
-  for (size_t type = 0; type < heap_of_type_.size(); ++type) {
-    if (heap_of_type_[type] != heap) continue;
-    sum.bytes += pools_[type].idle().bytes();
-    sum.blocks += pools_[type].idle().size();
+  for (size_t i : on_heap_[heap]) {
+    const IdleBlocks& idle = pools_[i].idle();
+    sum.bytes += idle.bytes() - idle.claimed_bytes();
+    sum.blocks += idle.size() - idle.claimed();
   }
   return sum;
 }
 
-std::optional<Block> PoolSet::EvictOne(uint32_t heap,
-                                       const std::function<bool(TenantId)>& has_session,
+std::optional<Block> PoolSet::EvictOne(uint32_t heap, absl::FunctionRef<bool(TenantId)> has_session,
                                        NotKeptReason reason) {
-  struct Candidate {
-    CachingPool* pool = nullptr;
-    ReleaseStamp stamp = 0;
-    void Offer(CachingPool& other, std::optional<ReleaseStamp> other_stamp) {
-      if (other_stamp && (pool == nullptr || *other_stamp < stamp)) {
-        pool = &other;
-        stamp = *other_stamp;
-      }
-    }
-  };
-  Candidate orphaned, oldest;
-  for (size_t type = 0; type < heap_of_type_.size(); ++type) {
-    if (heap_of_type_[type] != heap) continue;
-    CachingPool& pool = pools_[type];
-    oldest.Offer(pool, pool.idle().OldestStamp());
+  CachingPool* chosen = nullptr;
+  std::optional<TenantId> orphan;
+  ReleaseStamp stamp = 0;
+  for (size_t i : on_heap_[heap]) {
+    CachingPool& pool = pools_[i];
+    const auto offer = [&](std::optional<IdleBlocks::Age> age, std::optional<TenantId> tenant) {
+      if (!age) return;
+      const bool better = chosen == nullptr || (tenant && !orphan) ||
+                          (tenant.has_value() == orphan.has_value() && age->stamp < stamp);
+      if (!better) return;
+      chosen = &pool;
+      orphan = tenant;
+      stamp = age->stamp;
+    };
     for (TenantId tenant : pool.idle().Tenants()) {
-      if (!has_session(tenant)) orphaned.Offer(pool, pool.idle().OldestStamp(tenant));
+      if (!has_session(tenant)) offer(pool.idle().Oldest(tenant), tenant);
     }
+    offer(pool.idle().Oldest(), std::nullopt);
   }
-  const Candidate& chosen = orphaned.pool != nullptr ? orphaned : oldest;
-  if (chosen.pool == nullptr) return std::nullopt;
-  return chosen.pool->Evict(chosen.stamp, reason);
+  if (chosen == nullptr) return std::nullopt;
+  return orphan ? chosen->EvictOldest(*orphan, reason) : chosen->EvictOldest(reason);
+}
+
+std::optional<size_t> PoolSet::OldestPool(std::optional<size_t> only) const {
+  if (only) return pools_[*only].idle().Oldest() ? only : std::nullopt;
+  std::optional<size_t> oldest;
+  ReleaseStamp stamp = 0;
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    const std::optional<IdleBlocks::Age> age = pools_[i].idle().Oldest();
+    if (!age || (oldest && age->stamp > stamp)) continue;
+    oldest = i;
+    stamp = age->stamp;
+  }
+  return oldest;
+}
+
+std::optional<Block> PoolSet::EvictOldest(std::optional<size_t> pool, NotKeptReason reason) {
+  const std::optional<size_t> oldest = OldestPool(pool);
+  if (!oldest) return std::nullopt;
+  return pools_[*oldest].EvictOldest(reason);
+}
+
+std::optional<Block> PoolSet::EvictExpired(absl::Time since) {
+  const std::optional<size_t> oldest = OldestPool(std::nullopt);
+  if (!oldest || pools_[*oldest].idle().Oldest()->since > since) return std::nullopt;
+  return pools_[*oldest].EvictOldest(NotKeptReason::kTtl);
+}
+
+absl::Time PoolSet::OldestSince() const {
+  const std::optional<size_t> oldest = OldestPool(std::nullopt);
+  return oldest ? pools_[*oldest].idle().Oldest()->since : absl::InfiniteFuture();
+}
+
+Bytes PoolSet::Retained(std::optional<size_t> pool) const {
+  if (pool) return pools_[*pool].leased() + pools_[*pool].idle().bytes();
+  Bytes sum;
+  for (const CachingPool& each : pools_) sum += each.leased() + each.idle().bytes();
+  return sum;
 }
 
 std::vector<PoolStats> PoolSet::Stats() const {

@@ -48,8 +48,9 @@ struct Refusal {
 // What was wrong, what is allowed and what to do next.
 std::string Sentence(const Refusal& refusal);
 
-// RESOURCE_EXHAUSTED with the sentence, and the values for RefusalOf.
-absl::Status RefusalStatus(const Refusal& refusal);
+// RESOURCE_EXHAUSTED with the sentence, what else is known of the cause, and the
+// values for RefusalOf.
+absl::Status RefusalStatus(const Refusal& refusal, absl::string_view cause = "");
 // Unset for any other status.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
 

@@ -22,6 +22,7 @@
 namespace heapbroker {
 
 enum class MemoryKind { kDeviceLocal, kHostVisible, kHostCached, kDeviceLocalHostVisible };
+inline constexpr size_t kMemoryKindCount = 4;
 
 // An exact Vulkan memory type of the device.
 struct MemoryTypeIndex {

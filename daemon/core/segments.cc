@@ -160,6 +160,12 @@ Segments::Unused Segments::UnusedOf(uint32_t memory_type) const {
   return found == unused_.end() ? Unused() : found->second.sum;
 }
 
+std::optional<uint64_t> Segments::OldestUnused(uint32_t memory_type) const {
+  const auto found = unused_.find(memory_type);
+  if (found == unused_.end() || found->second.by_last_use.empty()) return std::nullopt;
+  return found->second.by_last_use.begin()->first;
+}
+
 std::vector<LeasedBlock> Segments::EvictOne(uint32_t memory_type) {
   const auto found = unused_.find(memory_type);
   if (found == unused_.end() || found->second.by_last_use.empty()) return {};
@@ -195,7 +201,7 @@ std::vector<SegmentStats> Segments::List() const {
 }
 
 void Segments::BecomeWriter(const Key& key, Segment& segment, const SegmentWaiter& waiter) {
-  segment.id = SegmentId(++last_id_);
+  segment.id = SegmentId(NumberOnDevice(++last_id_, device_index_));
   segment.state = State::kAllocating;
   segment.made_as = waiter.request;
   segment.writer = waiter.session;

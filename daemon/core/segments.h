@@ -49,6 +49,9 @@ class Segments {
  public:
   using Key = std::pair<TenantId, std::string>;
 
+  // Of the device with that index.
+  explicit Segments(uint32_t device_index) : device_index_(device_index) {}
+
   // What an Open leads to. Become: the session is the writer-to-be and memory has
   // to be found (MemoryArrived or MemoryFailed follows).
   struct Become {
@@ -105,6 +108,9 @@ class Segments {
   // The waiter of this call, if it still waits; it does not any more.
   std::optional<SegmentWaiter> CancelWait(SessionId session, CallId call);
 
+  // The segment must exist.
+  const std::string& NameOf(SegmentId segment) const { return by_id_.at(segment).second; }
+
   // Null unless the session fills or is attached to the block's segment.
   const Block* FindBlock(SessionId session, BlockId block) const;
 
@@ -114,6 +120,8 @@ class Segments {
     size_t blocks = 0;
   };
   Unused UnusedOf(uint32_t memory_type) const;
+  // When the least recently used one was used, as a count; unset where there is none.
+  std::optional<uint64_t> OldestUnused(uint32_t memory_type) const;
   // Gives up the least recently used one. Empty where there is none.
   std::vector<LeasedBlock> EvictOne(uint32_t memory_type);
 
@@ -163,6 +171,7 @@ class Segments {
   Abandoned Detach(Table::iterator at, SessionId session, uint32_t times);
   absl::StatusOr<Table::iterator> FindAttached(SessionId session, SegmentId id);
 
+  const uint32_t device_index_;
   Table table_;
   std::map<SegmentId, Key> by_id_;  // Of all that are not absent.
   std::map<BlockId, Key> by_block_;

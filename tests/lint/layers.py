@@ -46,6 +46,7 @@ PUBLIC = "client/include"
 SRC = "client/src"
 TRANSPORT = "client/transport"
 PROTO = "proto"
+FAULT_PLAN = "tests/faults/plan"
 
 LAYERS = {
     BASE: Layer((), ("abseil",)),
@@ -74,6 +75,10 @@ LAYERS = {
     "client/ctl": Layer(
         (PUBLIC, TRANSPORT, "common", PROTO),
         ("abseil", "cli11", "grpc", "ncurses", "protobuf", "system")),
+    # The fault layer is loaded into the processes under test: it shares as little
+    # with them as it can, and what it decides needs no device.
+    FAULT_PLAN: Layer((BASE,), ("abseil", "vulkan")),
+    "tests/faults/layer": Layer((FAULT_PLAN, BASE), ("abseil", "system", "vulkan")),
     # Tests look at everything.
     "tests": Layer(
         ("client", "common", "daemon", PROTO), tuple(THIRD_PARTY)),

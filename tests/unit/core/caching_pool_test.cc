@@ -18,9 +18,12 @@ constexpr BlockClass kClass{0};
 class CachingPoolTest : public ::testing::Test {
  protected:
   static CachingPool PoolKeeping(uint64_t blocks) {
-    PoolConfig config{"test", 0, {}};
-    config.limits.max_free_allocation_count = blocks;
-    return CachingPool(config);
+    PoolLimits limits;
+    limits.max_free_allocation_count = blocks;
+    return PoolWith(limits);
+  }
+  static CachingPool PoolWith(const PoolLimits& limits) {
+    return CachingPool({"test", 0, false, false, limits}, 0);
   }
 
   Block New(TenantId tenant, Bytes size) {
@@ -32,12 +35,12 @@ class CachingPoolTest : public ::testing::Test {
   }
   Evictions Release(Block block) {
     const Bytes size = block.bytes();
-    return pool_.Release(std::move(block), size, ++last_stamp_);
+    return pool_.Release(std::move(block), size, ++last_stamp_, absl::UnixEpoch());
   }
   // The id of what serves, or why nothing does.
   std::variant<BlockId, MissReason> Acquire(TenantId tenant, Bytes size, Bytes largest) {
-    auto found = pool_.Acquire(tenant, kClass, {size, largest}, size);
-    if (auto* hit = std::get_if<IdleBlock>(&found)) return hit->block.id;
+    auto found = pool_.Find(tenant, kClass, {size, largest});
+    if (auto* hit = std::get_if<Claim>(&found)) return pool_.Take(*hit, size).id;
     return std::get<MissReason>(found);
   }
 
@@ -71,7 +74,7 @@ TEST_F(CachingPoolTest, NeverGivesATenantsBlockToAnother) {
 
 TEST_F(CachingPoolTest, GivesNoBlockThatIsTooLargeForTheRequest) {
   EXPECT_TRUE(Release(New(kAlice, MiB(64))).empty());
-  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kOnlyTooSmall));
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(2)), Answer(MissReason::kOnlyTooLarge));
 }
 
 TEST_F(CachingPoolTest, SaysThatNothingIsIdle) {
@@ -106,7 +109,7 @@ TEST_F(CachingPoolTest, BooksEachByteInExactlyOnePlace) {
   EXPECT_TRUE(Release(block).empty());
   EXPECT_EQ(pool_.Stats().idle, MiB(3));
   EXPECT_EQ(pool_.Stats().largest_idle_block, MiB(3));
-  const Block evicted = pool_.Evict(*pool_.idle().OldestStamp(), NotKeptReason::kPressure);
+  const Block evicted = pool_.EvictOldest(NotKeptReason::kPressure);
   EXPECT_EQ(pool_.Stats().being_freed, MiB(3));
   pool_.Freed(evicted.bytes());
   const PoolStats stats = pool_.Stats();
@@ -119,11 +122,11 @@ TEST_F(CachingPoolTest, UndoingAHitRestoresTheBlocksAge) {
   const Block old = New(kAlice, MiB(1)), young = New(kAlice, MiB(2));
   EXPECT_TRUE(Release(old).empty());
   EXPECT_TRUE(Release(young).empty());
-  auto hit = pool_.Acquire(kAlice, kClass, {MiB(1), MiB(1)}, KiB(1000));
-  EXPECT_EQ(pool_.Stats().rounding, KiB(24));
-  pool_.PutBack(std::get<IdleBlock>(std::move(hit)), KiB(1000));
-  EXPECT_EQ(pool_.Stats().rounding, Bytes());
-  EXPECT_EQ(pool_.Evict(*pool_.idle().OldestStamp(), NotKeptReason::kPressure).id, old.id);
+  auto hit = pool_.Find(kAlice, kClass, {MiB(1), MiB(1)});
+  ASSERT_TRUE(std::holds_alternative<Claim>(hit));
+  EXPECT_EQ(Acquire(kAlice, MiB(1), MiB(1)), Answer(MissReason::kOnlyTooLarge)) << "is claimed";
+  pool_.Unclaim(std::get<Claim>(hit));
+  EXPECT_EQ(pool_.EvictOldest(NotKeptReason::kPressure).id, old.id);
 }
 
 }  // namespace

@@ -281,9 +281,9 @@ TEST_F(DeviceBrokerTest, AnswersForAnothersBlockAsForOneThatDoesNotExist) {
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   ASSERT_OK_AND_ASSIGN(const GrantedBlock block, Allocate(alice, MiB(1)));
   const absl::Status others = Release(bob, block.id);
-  EXPECT_THAT(others, StatusIs(StatusCode::kNotFound, "this session holds no block 1"));
+  EXPECT_THAT(others, StatusIs(StatusCode::kNotFound, "this session holds no block 64"));
   EXPECT_EQ(broker_->Fetch(bob, block.id).status().message(),
-            "block_id: this session holds no block 1");
+            "block_id: this session holds no block 64");
   EXPECT_THAT(Release(bob, BlockId(99)),
               StatusIs(StatusCode::kNotFound, "this session holds no block 99"));
   EXPECT_THAT(broker_->Fetch(alice, block.id), IsOk());
@@ -319,10 +319,10 @@ TEST_F(DeviceBrokerTest, ASessionMayNotMakeTheDaemonRememberCallsWithoutEnd) {
   std::vector<CallId> calls;
   for (size_t i = 0; i < kMaxDeferredCalls; ++i) calls.push_back(StartAllocate(alice, KiB(64)));
   EXPECT_THAT(broker_->Allocate(alice, NewCall(), AllocateOf({Ask(KiB(64))})),
-              StatusIs(StatusCode::kResourceExhausted, "256 calls that wait"));
+              StatusIs(StatusCode::kResourceExhausted, "256 of 256 waiting calls"));
   EXPECT_THAT(broker_->OpenSegment(alice, NewCall(),
                                    {"weights", OpenMode::kAttachWait, Bytes(), MemoryKind()}),
-              StatusIs(StatusCode::kResourceExhausted, "256 calls that wait"));
+              StatusIs(StatusCode::kResourceExhausted, "256 of 256 waiting calls"));
   StartAllocate(bob, KiB(64));
   executor_.RunAll();
   for (CallId call : calls) EXPECT_THAT(events_.grant(call), IsOk());
@@ -367,16 +367,19 @@ TEST_F(DeviceBrokerTest, ACancelledRequestInWorkEndsWithoutALease) {
   EXPECT_EQ(Pool().idle_blocks, 1u);
 }
 
-TEST_F(DeviceBrokerTest, ACancelledRequestThatWaitsLeavesAtOnceAndLetsTheNextOneIn) {
+TEST_F(DeviceBrokerTest, ACancelledRequestThatWaitsLeavesAtOnceAndGivesUpWhatItWasPromised) {
   Start(MiB(100));
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(60)));
   ASSERT_THAT(Release(alice, idle.id), IsOk());
   const CallId first = StartAllocate(bob, MiB(80));
-  const CallId second = StartAllocate(bob, MiB(20));
   EXPECT_EQ(executor_.allocations(), 0u);
+  EXPECT_THAT(broker_->Allocate(bob, NewCall(), AllocateOf({Ask(MiB(40))})),
+              StatusIs(StatusCode::kResourceExhausted, "heap 0"))
+      << "is there, but promised";
   broker_->Cancel(bob, first);
   EXPECT_THAT(events_.grant(first), StatusIs(StatusCode::kCancelled, ""));
+  const CallId second = StartAllocate(bob, MiB(40));
   EXPECT_EQ(executor_.allocations(), 1u);
   executor_.RunAll();
   EXPECT_THAT(events_.grant(second), IsOk());

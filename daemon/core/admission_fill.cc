@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The part of Admission that hears from the device.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/core/admission.h"
+
+namespace heapbroker {
+
+absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes bytes) {
+  Job& job = jobs_.at(order);
+  Part& part = job.plan.parts[job.items[item]];
+  const uint32_t heap = room_.HeapOf(part.memory_type);
+  if (bytes == part.taken) return absl::OkStatus();
+  if (!room_.Exchange(heap, part.taken, bytes)) {
+    Refusal refusal;
+    refusal.heap = heap;
+    refusal.value = room_.heap(heap).now().count();
+    const Bytes room = CheckedAdd(room_.RoomOn(heap), part.taken).value_or(Bytes::Max());
+    refusal.free = room.count();
+    refusal.largest_now = std::min(room, device_.max_allocation_size).count();
+    refusal.in_use = refusal.value - std::min(refusal.value, refusal.free);
+    refusal.requested = bytes.count();
+    return RefusalStatus(refusal, "the driver needs that much for a block of the size asked for");
+  }
+  CachingPool& pool = room_.pools().pool(part.pool);
+  pool.Cancel(part.taken);
+  pool.Reserve(bytes);
+  part.taken = bytes;
+  return absl::OkStatus();
+}
+
+std::optional<Admission::Finished> Admission::EndFill(OrderId id,
+                                                      std::vector<DeviceAllocation> made,
+                                                      absl::Status status, Effects& effects) {
+  Job job = Extract(jobs_.find(id));
+  const size_t failed_item = made.size();
+  Blocks blocks = TakeMade(job, std::move(made), effects);
+  if (status.ok() && !job.cancelled) return Finish(std::move(job.order), std::move(blocks));
+  Unmake(job.order, std::move(blocks), effects);
+  if (job.cancelled) return Finish(std::move(job.order), Cancelled());
+  const Part& failed = job.plan.parts[job.items[failed_item]];
+  const uint32_t heap = room_.HeapOf(failed.memory_type);
+  if (WorthRetrying(job, heap, status)) {
+    // There is no memory although the budget has some: what is idle goes, and the
+    // order is tried once more when it is gone.
+    room_.EvictAllOn(heap, effects);
+    Job again{std::move(job.order)};
+    again.state = State::kRetrying;
+    again.counted = again.retried = true;
+    again.after_frees = room_.freed() + room_.being_freed();
+    Insert(std::move(again));
+    return std::nullopt;
+  }
+  status = Explain(heap, failed.exact, status, effects);
+  return Finish(std::move(job.order), std::move(status));
+}
+
+// Every part of the plan becomes a block or is given up, whatever else happens.
+Admission::Blocks Admission::TakeMade(Job& job, std::vector<DeviceAllocation> made,
+                                      Effects& effects) {
+  const Order& order = job.order;
+  const absl::Time now = clock_.Now();
+  const size_t failed_item = made.size();
+  for (size_t item = 0; item < made.size(); ++item) {
+    Part& part = job.plan.parts[job.items[item]];
+    if (part.hit) continue;  // Was cleared.
+    const Want& want = order.wants[job.items[item]];
+    Block block{BlockId(), order.tenant, want.ClassOn(part.memory_type), part.pool,
+                std::move(made[item])};
+    room_.pools().pool(part.pool).Commit(part.taken, block, want.size);
+    part.taken = Bytes();
+    part.hit = std::move(block);
+  }
+  planner_.GiveUp(job.plan);
+  Blocks blocks;
+  for (size_t i = 0; i < job.plan.parts.size(); ++i) {
+    Part& part = job.plan.parts[i];
+    if (!part.hit) continue;
+    LeasedBlock leased{*std::move(part.hit), order.wants[i].size, order.request, now};
+    leased.block.id = NextBlock();
+    // Of a block that could not be cleared nobody knows what it holds.
+    if (failed_item < job.items.size() && job.items[failed_item] == i) {
+      room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
+    } else {
+      blocks.push_back(std::move(leased));
+    }
+  }
+  return blocks;
+}
+
+bool Admission::WorthRetrying(const Job& job, uint32_t heap, const absl::Status& status) const {
+  return !job.retried && absl::IsResourceExhausted(status) &&
+         (room_.HasEvictable(heap) || room_.being_freed() > 0);
+}
+
+// What the device said, as what it means to whoever asked.
+absl::Status Admission::Explain(uint32_t heap, Bytes bytes, const absl::Status& status,
+                                Effects& effects) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  const std::optional<Refusal> known = RefusalOf(status);
+  if (known && known->limit != LimitKind::kDriver) return status;
+  room_.NoteDriverRefusal(heap, bytes, effects);
+  Refusal refusal;
+  refusal.limit = LimitKind::kDriver;
+  refusal.heap = heap;
+  refusal.value = room_.heap(heap).now().count();
+  refusal.free = room_.RoomOn(heap).count();
+  refusal.in_use = refusal.value - std::min(refusal.value, refusal.free);
+  refusal.requested = bytes.count();
+  return RefusalStatus(refusal, status.message());
+}
+
+void Admission::Unmake(const Order& order, Blocks blocks, Effects& effects) {
+  for (LeasedBlock& leased : blocks) {
+    if (order.segment) {
+      room_.Discard(std::move(leased), NotKeptReason::kNeverCached, effects);
+    } else {
+      room_.GiveBack(std::move(leased), clock_.Now(), effects);
+    }
+  }
+}
+
+}  // namespace heapbroker

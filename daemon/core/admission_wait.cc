@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The part of Admission that keeps those who wait.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/core/admission.h"
+
+namespace heapbroker {
+namespace {
+
+// Orders of a tenant that are looked at when one of its blocks becomes idle: enough
+// to let hits pass, and a bound on what one release can cost.
+constexpr size_t kOrdersTriedForHits = 16;
+
+}  // namespace
+
+std::optional<absl::Time> Admission::WaitUntil(const Job& job, const Refusal& refusal) const {
+  const absl::Time now = clock_.Now();
+  absl::Time until = job.order.wait_until.value_or(absl::InfinitePast());
+  if (refusal.limit == LimitKind::kHeapBudget) {
+    // Worth a moment, if what clients keep idle would be enough.
+    const Bytes askable = caches_.AskableOn(*refusal.heap, now);
+    if (askable > Bytes() && refusal.requested <= refusal.free + askable.count()) {
+      until = std::max(until, now + options_.give_back_time);
+    }
+  }
+  return until > now ? std::optional<absl::Time>(until) : std::nullopt;
+}
+
+void Admission::Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until,
+                        Effects& effects) {
+  Job& job = at->second;
+  const absl::Time now = clock_.Now();
+  if (job.state != State::kQueued) ++totals_.queued;
+  retrying_.erase(at->first);
+  job.state = State::kQueued;
+  job.heap = refusal.heap.value_or(
+      room_.HeapOf(job.order.wants.front().placement->types.front().memory_type));
+  job.until = until;
+  queues_[job.heap].Add(at->first, job.order.tenant, job.order.priority);
+  expiries_.insert({until, at->first});
+  if (queues_[job.heap].Head(now) == at->first || !job.order.wait_until) {
+    AskClients(refusal, effects);
+  }
+}
+
+void Admission::LeaveQueue(const Job& job) {
+  queues_[job.heap].Remove(job.order.id, job.order.tenant, job.order.priority);
+  expiries_.erase({job.until, job.order.id});
+}
+
+void Admission::AskClients(const Refusal& refusal, Effects& effects) {
+  if (refusal.limit != LimitKind::kHeapBudget || refusal.requested <= refusal.free) return;
+  const absl::Time now = clock_.Now();
+  const absl::Time deadline = now + options_.give_back_time;
+  const Bytes short_of(refusal.requested - refusal.free);
+  for (const ClientCaches::Ask& ask :
+       caches_.ChooseWhomToAsk(*refusal.heap, short_of, now, deadline)) {
+    effects.events.emplace_back(ask.session,
+                                GiveBackWanted{device_.index, *refusal.heap, ask.bytes, deadline});
+  }
+}
+
+std::vector<Admission::Finished> Admission::Pump(std::optional<TenantId> tenant, Effects& effects) {
+  std::vector<Finished> finished;
+  if (jobs_.empty()) return finished;
+  PumpPromises(finished, effects);
+  PumpRetries(finished, effects);
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
+    if (tenant) PumpHits(heap, *tenant, finished, effects);
+    PumpQueue(heap, finished, effects);
+  }
+  return finished;
+}
+
+void Admission::PumpPromises(std::vector<Finished>& finished, Effects& effects) {
+  size_t heaps_waited_for = 0;
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
+    if (room_.heap(heap).promised() > Bytes()) ++heaps_waited_for;
+  }
+  // Once the first orders lack bytes of every heap, those behind them get none.
+  std::set<uint32_t> lacking;
+  for (auto it = promised_.begin(); it != promised_.end() && lacking.size() < heaps_waited_for;) {
+    const auto at = jobs_.find(*it++);
+    Job& job = at->second;
+    if (planner_.Redeem(job.plan, effects)) {
+      Attempt attempt = Start(job, effects);
+      Land(at, std::move(attempt), State::kPromised, finished);
+      continue;
+    }
+    for (const Part& part : job.plan.parts) {
+      if (part.promised != Bytes()) lacking.insert(room_.HeapOf(part.memory_type));
+    }
+  }
+}
+
+void Admission::PumpRetries(std::vector<Finished>& finished, Effects& effects) {
+  for (auto it = retrying_.begin(); it != retrying_.end();) {
+    const auto at = jobs_.find(*it++);
+    if (room_.freed() < at->second.after_frees) continue;
+    Attempt attempt = Try(at->second, effects);
+    const auto* refusal = std::get_if<Refusal>(&attempt);
+    if (refusal == nullptr) {
+      Land(at, std::move(attempt), State::kRetrying, finished);
+    } else if (const auto until = WaitUntil(at->second, *refusal)) {
+      Enqueue(at, *refusal, *until, effects);
+    } else {
+      finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
+    }
+  }
+}
+
+void Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects) {
+  WaitQueue& queue = queues_[heap];
+  while (!queue.empty()) {
+    const std::optional<OrderId> before = queue.elected();
+    const OrderId head = *queue.Head(clock_.Now());
+    const auto at = jobs_.find(head);
+    Attempt attempt = Try(at->second, effects);
+    if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
+      if (before != head) AskClients(*refusal, effects);
+      return;
+    }
+    Land(at, std::move(attempt), State::kQueued, finished);
+  }
+}
+
+// Blocks that became idle serve their tenant's orders past the head: they could not
+// serve anyone else's.
+void Admission::PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished,
+                         Effects& effects) {
+  for (OrderId id : queues_[heap].Of(tenant, kOrdersTriedForHits)) {
+    if (queues_[heap].elected() == id) continue;  // PumpQueue's.
+    const auto at = jobs_.find(id);
+    Attempt attempt = Try(at->second, effects);
+    if (std::holds_alternative<Refusal>(attempt)) continue;
+    Land(at, std::move(attempt), State::kQueued, finished);
+  }
+}
+
+std::vector<Admission::Finished> Admission::Tick(Effects& effects) {
+  std::vector<Finished> finished;
+  const absl::Time now = clock_.Now();
+  if (options_.idle_ttl > absl::ZeroDuration()) {
+    room_.EvictExpired(now - options_.idle_ttl, effects);
+  }
+  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    const auto at = jobs_.find(expiries_.begin()->second);
+    // Once more, as one that does not wait: something may be there that the head
+    // does not need.
+    at->second.order.wait_until = std::nullopt;
+    Attempt attempt = Try(at->second, effects);
+    if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
+      finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
+    } else {
+      Land(at, std::move(attempt), State::kQueued, finished);
+    }
+  }
+  for (WaitQueue& queue : queues_) {
+    if (queue.elected() && queue.size() > 1 && queue.elected_at() + options_.head_timeout <= now) {
+      queue.Rotate();
+    }
+  }
+  for (Finished& more : Pump(std::nullopt, effects)) finished.push_back(std::move(more));
+  return finished;
+}
+
+absl::Time Admission::NextDue() const {
+  absl::Time due = absl::InfiniteFuture();
+  if (!expiries_.empty()) due = std::min(due, expiries_.begin()->first);
+  for (const WaitQueue& queue : queues_) {
+    if (queue.elected() && queue.size() > 1) {
+      due = std::min(due, queue.elected_at() + options_.head_timeout);
+    }
+  }
+  if (options_.idle_ttl > absl::ZeroDuration()) {
+    due = std::min(due, room_.pools().OldestSince() + options_.idle_ttl);
+  }
+  return due;
+}
+
+}  // namespace heapbroker

@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/order_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace heapbroker {
+namespace {
+
+// Page-aligned whatever the driver does with the size.
+Bytes ExactSize(const Want& want) {
+  return AlignUp(want.size, std::max(want.alignment, Bytes(1))).value_or(want.size);
+}
+
+Bytes Sum(Bytes a, Bytes b) { return CheckedAdd(a, b).value_or(Bytes::Max()); }
+
+}  // namespace
+
+std::optional<Refusal> Planner::NeverFits(const Order& order) const {
+  Refusal refusal;
+  refusal.kind = RefusalKind::kNeverFits;
+  const CountLimit& count = room_.count_limit();
+  if (order.wants.size() > count.blocks) {
+    refusal.limit = count.kind;
+    refusal.value = refusal.largest_now = count.blocks;
+    refusal.requested = order.wants.size();
+    return refusal;
+  }
+  // Bytes that can lie on one heap only, and all bytes with all heaps they can lie on.
+  std::map<uint32_t, Bytes> bound;
+  std::set<uint32_t> heaps;
+  Bytes all;
+  const auto refuse = [&](uint32_t heap, Bytes limit, Bytes requested) {
+    refusal.heap = heap;
+    refusal.value = limit.count();
+    refusal.requested = requested.count();
+    refusal.largest_now = std::min(limit, device_.max_allocation_size).count();
+    return refusal;
+  };
+  for (const Want& want : order.wants) {
+    std::set<uint32_t> own;
+    for (const MemoryTypeChoice& type : want.placement->types) {
+      own.insert(room_.HeapOf(type.memory_type));
+    }
+    const uint32_t largest = *std::max_element(own.begin(), own.end(), [this](auto a, auto b) {
+      return room_.heap(a).limit() < room_.heap(b).limit();
+    });
+    const Bytes exact = ExactSize(want);
+    if (exact > room_.heap(largest).limit()) {
+      return refuse(largest, room_.heap(largest).limit(), exact);
+    }
+    if (own.size() == 1) bound[largest] = Sum(bound[largest], exact);
+    heaps.insert(own.begin(), own.end());
+    all = Sum(all, exact);
+  }
+  for (const auto& [heap, bytes] : bound) {
+    if (bytes > room_.heap(heap).limit()) return refuse(heap, room_.heap(heap).limit(), bytes);
+  }
+  Bytes limits;
+  for (uint32_t heap : heaps) limits = Sum(limits, room_.heap(heap).limit());
+  if (all > limits) return refuse(*heaps.begin(), limits, all);
+  return std::nullopt;
+}
+
+std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve) {
+  if (order.segment) {
+    // All blocks of a segment are of one type.
+    std::optional<Refusal> first;
+    for (const MemoryTypeChoice& type : order.wants.front().placement->types) {
+      std::variant<Plan, Refusal> made = MakeWith(order, reserve, false, type.memory_type);
+      if (std::holds_alternative<Plan>(made)) return made;
+      if (!first) first = std::get<Refusal>(made);
+    }
+    return *first;
+  }
+  std::variant<Plan, Refusal> made = MakeWith(order, reserve, true, std::nullopt);
+  if (std::holds_alternative<Plan>(made) || order.wants.size() == 1) return made;
+  // What the order itself found idle is memory as good as any other: a block that is
+  // larger than what it would serve may be what the others lack.
+  std::variant<Plan, Refusal> without = MakeWith(order, reserve, false, std::nullopt);
+  return std::holds_alternative<Plan>(without) ? without : made;
+}
+
+std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn reserve, bool use_hits,
+                                              std::optional<uint32_t> only_type) {
+  Plan plan;
+  for (const Want& want : order.wants) {
+    Part part;
+    part.exact = ExactSize(want);
+    if (PlanPart(order.tenant, want, reserve, use_hits, only_type, part)) {
+      plan.parts.push_back(std::move(part));
+      continue;
+    }
+    Undo(plan);
+    return Explain(order, want, reserve);
+  }
+  return plan;
+}
+
+bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
+                       std::optional<uint32_t> only_type, Part& part) {
+  std::optional<PoolChoice> fallback;
+  if (!want.fresh && FindInPools(tenant, want, reserve, use_hits, part, fallback)) return true;
+  if (!fallback) {
+    for (const MemoryTypeChoice& type : want.placement->types) {
+      if (only_type && type.memory_type != *only_type) continue;
+      if (fallback && type.tier < fallback->tier) break;
+      if (TakeNow(room_.pools().direct(), type.memory_type, part.exact, reserve, part)) {
+        part.reason = MissReason::kNeverCached;
+        return true;
+      }
+      if (!fallback && HasRoom(room_.HeapOf(type.memory_type), part.exact, reserve)) {
+        fallback = PoolChoice{room_.pools().direct(), type.memory_type, type.tier};
+        part.reason = MissReason::kNeverCached;
+      }
+    }
+  }
+  if (!fallback) return false;
+  part.pool = fallback->pool;
+  part.memory_type = fallback->memory_type;
+  part.promised = part.exact;
+  room_.Promise(room_.HeapOf(part.memory_type), part.promised);
+  // It takes the want after all.
+  const auto passed = std::find_if(part.passed.begin(), part.passed.end(),
+                                   [&](const auto& pass) { return pass.first == part.pool; });
+  if (passed != part.passed.end()) {
+    part.reason = passed->second;
+    part.passed.erase(passed);
+  }
+  return true;
+}
+
+// True if a pool takes it now; `fallback` is the first that would once something idle
+// is gone. A pool of a lower tier does not go before that one.
+bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
+                          Part& part, std::optional<PoolChoice>& fallback) {
+  const Bytes largest = device_.max_allocation_size;
+  for (const PoolChoice& choice : want.placement->pools) {
+    if (fallback && choice.tier < fallback->tier) return false;
+    CachingPool& pool = room_.pools().pool(choice.pool);
+    if (want.size > pool.config().limits.max_allocation_size) {
+      part.passed.emplace_back(choice.pool, MissReason::kOverSizeLimit);
+      continue;
+    }
+    std::variant<Claim, MissReason> found = MissReason::kNoIdleBlock;
+    if (use_hits) {
+      found = pool.Find(tenant, want.ClassOn(choice.memory_type),
+                        AcceptableBlocks(matching_, part.exact, largest));
+    }
+    if (auto* claim = std::get_if<Claim>(&found)) {
+      part.claim = *claim;
+      part.pool = choice.pool;
+      part.memory_type = choice.memory_type;
+      return true;
+    }
+    bool at_capacity = true;
+    for (Bytes bytes : {NewBlockSize(matching_, part.exact, largest), part.exact}) {
+      if (!pool.CanHold(bytes)) continue;
+      at_capacity = false;
+      if (!TakeNow(choice.pool, choice.memory_type, bytes, reserve, part)) continue;
+      part.reason = std::get<MissReason>(found);
+      return true;
+    }
+    const MissReason reason = at_capacity ? MissReason::kAtCapacity : std::get<MissReason>(found);
+    part.passed.emplace_back(choice.pool, reason);
+    if (!at_capacity && !fallback &&
+        HasRoom(room_.HeapOf(choice.memory_type), part.exact, reserve)) {
+      fallback = choice;
+    }
+  }
+  return false;
+}
+
+bool Planner::TakeNow(size_t pool, uint32_t memory_type, Bytes bytes, ReserveOn reserve,
+                      Part& part) {
+  const uint32_t heap = room_.HeapOf(memory_type);
+  const Reserve kept = reserve(heap);
+  if (kept.all || Sum(bytes, kept.bytes) > room_.RoomNow(heap)) return false;
+  if (kept.allocations > 0 && kept.allocations >= room_.AllocationRoom()) return false;
+  if (!room_.TryTake(heap, bytes)) return false;
+  room_.pools().pool(pool).Reserve(bytes);
+  part.pool = pool;
+  part.memory_type = memory_type;
+  part.taken = bytes;
+  return true;
+}
+
+bool Planner::HasRoom(uint32_t heap, Bytes bytes, ReserveOn reserve) const {
+  const Reserve kept = reserve(heap);
+  return !kept.all && Sum(bytes, kept.bytes) <= room_.RoomOn(heap) &&
+         kept.allocations < room_.AllocationRoom();
+}
+
+Refusal Planner::Explain(const Order& order, const Want& want, ReserveOn reserve) const {
+  Refusal refusal;
+  const auto left_on = [&](uint32_t heap) {
+    const Reserve kept = reserve(heap);
+    const Bytes room = room_.RoomOn(heap);
+    return kept.all || kept.bytes > room ? Bytes() : room - kept.bytes;
+  };
+  uint32_t best = room_.HeapOf(want.placement->types.front().memory_type);
+  for (const MemoryTypeChoice& type : want.placement->types) {
+    const uint32_t heap = room_.HeapOf(type.memory_type);
+    if (left_on(heap) > left_on(best)) best = heap;
+  }
+  const Bytes left = left_on(best);
+  refusal.largest_now = std::min(left, device_.max_allocation_size).count();
+  uint64_t allocations = room_.AllocationRoom();
+  allocations -= std::min(allocations, reserve(best).allocations);
+  refusal.heap = best;
+  Bytes requested;
+  for (const Want& each : order.wants) {
+    for (const MemoryTypeChoice& type : each.placement->types) {
+      if (room_.HeapOf(type.memory_type) != best) continue;
+      requested = Sum(requested, ExactSize(each));
+      break;
+    }
+  }
+  // Bytes are named first where both are short: they are what the caller chose.
+  if (allocations < order.wants.size() && requested <= left) {
+    refusal.limit = room_.count_limit().kind;
+    refusal.heap = std::nullopt;
+    refusal.value = room_.count_limit().blocks;
+    refusal.in_use = refusal.value - allocations;
+    refusal.requested = order.wants.size();
+    refusal.free = allocations;
+    return refusal;
+  }
+  const Bytes limit = room_.heap(best).now();
+  refusal.value = limit.count();
+  refusal.in_use = (limit > left ? limit - left : Bytes()).count();
+  refusal.requested = requested.count();
+  refusal.free = left.count();
+  return refusal;
+}
+
+void Planner::Take(const Order& order, Plan& plan, Effects& effects) {
+  for (size_t i = 0; i < plan.parts.size(); ++i) {
+    Part& part = plan.parts[i];
+    if (!part.claim) continue;
+    part.hit = room_.pools().pool(part.pool).Take(*part.claim, order.wants[i].size);
+    part.claim = std::nullopt;
+  }
+  for (const Part& part : plan.parts) {
+    if (part.taken == Bytes()) continue;
+    for (Block& block : room_.pools().pool(part.pool).EvictOverCapacity()) {
+      room_.StartFreeing(std::move(block), effects);
+    }
+  }
+  if (plan.is_promise()) room_.EvictForPromises(effects);
+}
+
+void Planner::Undo(Plan& plan) {
+  // Backwards, so that claims end in the reverse order.
+  for (auto part = plan.parts.rbegin(); part != plan.parts.rend(); ++part) {
+    if (part->claim) room_.pools().pool(part->pool).Unclaim(*part->claim);
+  }
+  GiveUp(plan);
+}
+
+void Planner::GiveUp(Plan& plan) {
+  for (Part& part : plan.parts) {
+    const uint32_t heap = room_.HeapOf(part.memory_type);
+    if (part.taken != Bytes()) {
+      room_.pools().pool(part.pool).Cancel(part.taken);
+      room_.Return(heap, part.taken);
+    }
+    if (part.promised != Bytes()) room_.BreakPromise(heap, part.promised);
+    part.taken = part.promised = Bytes();
+  }
+}
+
+bool Planner::Redeem(Plan& plan, Effects& effects) {
+  bool all = true;
+  for (Part& part : plan.parts) {
+    if (part.promised == Bytes()) continue;
+    const bool pooled = part.pool != room_.pools().direct();
+    // What the pool had room for may be somebody else's by now.
+    if (pooled && !room_.pools().pool(part.pool).CanHold(part.exact)) {
+      part.passed.emplace_back(part.pool, MissReason::kAtCapacity);
+      part.pool = room_.pools().direct();
+    }
+    CachingPool& pool = room_.pools().pool(part.pool);
+    const Bytes rounded = part.pool == room_.pools().direct()
+                              ? part.exact
+                              : NewBlockSize(matching_, part.exact, device_.max_allocation_size);
+    for (Bytes bytes : {rounded, part.exact}) {
+      if (!pool.CanHold(bytes)) continue;
+      if (!room_.Redeem(room_.HeapOf(part.memory_type), part.promised, bytes)) continue;
+      part.promised = Bytes();
+      part.taken = bytes;
+      pool.Reserve(bytes);
+      for (Block& block : pool.EvictOverCapacity()) room_.StartFreeing(std::move(block), effects);
+      break;
+    }
+    all = all && part.promised == Bytes();
+  }
+  return all;
+}
+
+}  // namespace heapbroker
