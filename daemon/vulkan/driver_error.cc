@@ -13,10 +13,12 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/core/refusal.h"
 #include "daemon/vulkan/result.h"
 
 namespace heapbroker {
@@ -24,10 +26,12 @@ namespace {
 
 using Descriptors = ProcessLimits::Descriptors;
 
-// Whether a driver may say this when the kernel refused it something.
+// Whether a driver may say this when the kernel refused it something. The last is
+// SwiftShader's word for a descriptor that it could not duplicate.
 bool MayBeTheKernels(VkResult result) {
   return result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-         result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED;
+         result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_MEMORY_MAP_FAILED ||
+         result == VK_ERROR_INVALID_EXTERNAL_HANDLE;
 }
 
 Descriptors ProbeDescriptors() {
@@ -91,13 +95,29 @@ bool NearMemoryMapLimit(const ProcessLimits& limits) {
          limits.memory_maps + kNearMemoryMapLimit >= limits.memory_map_limit;
 }
 
+// With the core's figures for programs, which are counts of what ran out, and with
+// a text of its own: how many blocks that is, only the core could say.
+absl::Status Refuse(LimitKind limit, uint64_t value, uint64_t in_use, const std::string& text) {
+  Refusal refusal;
+  refusal.limit = limit;
+  refusal.value = value;
+  refusal.in_use = in_use;
+  refusal.requested = 1;
+  absl::Status status = absl::ResourceExhaustedError(text);
+  RefusalStatus(refusal).ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { status.SetPayload(url, payload); });
+  return status;
+}
+
 // `said` and the limit that the process is at; OK where it is at none.
 absl::Status LimitReached(absl::string_view said, const ProcessLimits& limits) {
   if (limits.descriptors != Descriptors::kAvailable) {
-    return absl::ResourceExhaustedError(absl::StrCat(said, ": ", DescriptorText(limits)));
+    return Refuse(LimitKind::kDescriptors, limits.descriptor_limit, limits.descriptor_limit,
+                  absl::StrCat(said, ": ", DescriptorText(limits)));
   }
   if (NearMemoryMapLimit(limits)) {
-    return absl::ResourceExhaustedError(absl::StrCat(said, ": ", MemoryMapText(limits)));
+    return Refuse(LimitKind::kMemoryMaps, limits.memory_map_limit, limits.memory_maps,
+                  absl::StrCat(said, ": ", MemoryMapText(limits)));
   }
   return absl::OkStatus();
 }

@@ -40,9 +40,10 @@ inline constexpr uint64_t kNearMemoryMapLimit = 16;
 ProcessLimits ReadProcessLimits();
 
 // Pure: `result` of `call` in the light of `limits`. RESOURCE_EXHAUSTED that names
-// the limit the process is at, with its figures and how it is raised, for results
-// that a driver may give for it: out of host or device memory, too many objects, a
-// failed mapping. Otherwise, and where no limit is near, as ResultToStatus.
+// the limit the process is at, with its figures and how it is raised, and with the
+// same for RefusalOf (kDescriptors, kMemoryMaps), for results that drivers give for
+// it: out of host or device memory, too many objects, a failed mapping, an invalid
+// external handle. Otherwise, and where no limit is near, as ResultToStatus.
 absl::Status ExplainDriverError(VkResult result, absl::string_view call,
                                 const ProcessLimits& limits);
 

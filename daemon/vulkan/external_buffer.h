@@ -7,7 +7,6 @@
 
 #include <vulkan/vulkan.h>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "daemon/core/block_class.h"
 #include "heapbroker/units.h"
@@ -61,14 +60,6 @@ class ExternalBuffer {
   Bytes size_;
   VkMemoryRequirements requirements_{};
 };
-
-// The largest size, from 1 byte up to `limit`, whose `required` size is at most
-// `limit`; `required` must not fall as its argument grows. One question where
-// nothing is padded, else at most 65.
-//   the first error of `required`
-//   RESOURCE_EXHAUSTED  not even one byte fits
-absl::StatusOr<Bytes> LargestFitting(Bytes limit,
-                                     absl::FunctionRef<absl::StatusOr<Bytes>(Bytes)> required);
 
 }  // namespace heapbroker
 #endif  // DAEMON_VULKAN_EXTERNAL_BUFFER_H_

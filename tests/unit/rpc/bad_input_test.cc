@@ -132,7 +132,8 @@ TEST_F(BadInputTest, ReleasesAllOrNothing) {
   EXPECT_EQ(Release(session_, {mine, mine + 1}).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Release(session_, {mine, mine}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Release(session_, {mine, 0}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(Release(session_, {}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Release(session_, std::vector<uint64_t>{}).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(broker_.Holdings(session_.session.id).leased_blocks, 1u);
   EXPECT_TRUE(Release(session_, {mine}).ok());
   EXPECT_EQ(Release(session_, {mine}).error_code(), grpc::StatusCode::NOT_FOUND);

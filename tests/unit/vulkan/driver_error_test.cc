@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/vulkan/driver_error.h"
 
+#include <optional>
 #include <string>
 
+#include "daemon/core/refusal.h"
 #include "daemon/vulkan/result.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,7 +19,8 @@ using testing::Not;
 using Descriptors = ProcessLimits::Descriptors;
 
 constexpr VkResult kOutOfSomething[] = {VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_OUT_OF_DEVICE_MEMORY,
-                                        VK_ERROR_TOO_MANY_OBJECTS, VK_ERROR_MEMORY_MAP_FAILED};
+                                        VK_ERROR_TOO_MANY_OBJECTS, VK_ERROR_MEMORY_MAP_FAILED,
+                                        VK_ERROR_INVALID_EXTERNAL_HANDLE};
 
 // A process with room for everything.
 ProcessLimits Room() {
@@ -51,6 +54,25 @@ TEST(DriverErrorTest, AtTheDescriptorLimitNamesItWhateverTheDriverSays) {
                       HasSubstr("RLIMIT_NOFILE"), HasSubstr("LimitNOFILE="),
                       Not(HasSubstr("out of device memory"))));
   }
+}
+
+TEST(DriverErrorTest, TheCoreLearnsWhichLimitItWasAndThatMemoryWasNotTheCause) {
+  ProcessLimits limits = Room();
+  EXPECT_EQ(RefusalOf(ExplainDriverError(VK_ERROR_OUT_OF_DEVICE_MEMORY, "vkCall", limits)),
+            std::nullopt);
+  limits.memory_maps = 65529;
+  std::optional<Refusal> refusal =
+      RefusalOf(ExplainDriverError(VK_ERROR_OUT_OF_DEVICE_MEMORY, "vkCall", limits));
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->limit, LimitKind::kMemoryMaps);
+  EXPECT_EQ(refusal->value, 65530U);
+  EXPECT_EQ(refusal->in_use, 65529U);
+  limits.descriptors = Descriptors::kProcessLimit;
+  refusal = RefusalOf(ExplainDriverError(VK_ERROR_OUT_OF_DEVICE_MEMORY, "vkCall", limits));
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->limit, LimitKind::kDescriptors);
+  EXPECT_EQ(refusal->value, 1024U);
+  EXPECT_EQ(refusal->kind, RefusalKind::kLimitReached);
 }
 
 TEST(DriverErrorTest, TheMachinesDescriptorLimitIsNotTheProcesss) {
@@ -88,8 +110,8 @@ TEST(DriverErrorTest, OtherErrorsAreNeverTheLimits) {
   ProcessLimits limits = Room();
   limits.descriptors = Descriptors::kProcessLimit;
   limits.memory_maps = limits.memory_map_limit;
-  for (VkResult result : {VK_SUCCESS, VK_ERROR_DEVICE_LOST, VK_ERROR_INITIALIZATION_FAILED,
-                          VK_ERROR_INVALID_EXTERNAL_HANDLE, VK_ERROR_UNKNOWN}) {
+  for (VkResult result :
+       {VK_SUCCESS, VK_ERROR_DEVICE_LOST, VK_ERROR_INITIALIZATION_FAILED, VK_ERROR_UNKNOWN}) {
     EXPECT_EQ(ExplainDriverError(result, "vkCall", limits), ResultToStatus(result, "vkCall"));
   }
 }
