@@ -176,15 +176,7 @@ std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optio
       continue;
     }
     Job job = Extract(at);
-    // A promised one has idle blocks and some of its bytes already.
-    Blocks hits;
-    for (size_t i = 0; i < job.plan.parts.size(); ++i) {
-      Part& part = job.plan.parts[i];
-      if (!part.hit) continue;
-      hits.push_back({*std::move(part.hit), job.order.wants[i].size, {}, {}});
-    }
-    planner_.GiveUp(job.plan);
-    Unmake(job.order, std::move(hits), effects);
+    GiveUpPlan(job, effects);
     finished.push_back(Finish(std::move(job.order), Cancelled()));
   }
   return finished;

@@ -140,6 +140,8 @@ class Admission {
   void LeaveQueue(const Job& job);
   void AskClients(const Refusal& refusal, Effects& effects);
   void PumpPromises(std::vector<Finished>& finished, Effects& effects);
+  void BreakPromise(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
+  void TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void PumpRetries(std::vector<Finished>& finished, Effects& effects);
   void PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
   void PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished, Effects& effects);
@@ -148,6 +150,8 @@ class Admission {
   bool WorthRetrying(const Job& job, uint32_t heap, const absl::Status& status) const;
   absl::Status Explain(uint32_t heap, Bytes bytes, const absl::Status& status, Effects& effects);
   void Unmake(const Order& order, Blocks blocks, Effects& effects);
+  // Of a job that waits: what it has of its plan already goes back.
+  void GiveUpPlan(Job& job, Effects& effects);
   BlockId NextBlock() { return BlockId(NumberOnDevice(++last_block_, device_.index)); }
   static absl::Status Cancelled();
 

@@ -112,6 +112,18 @@ absl::Status Admission::Explain(uint32_t heap, Bytes bytes, const absl::Status& 
   return RefusalStatus(refusal, status.message());
 }
 
+void Admission::GiveUpPlan(Job& job, Effects& effects) {
+  Blocks hits;
+  for (size_t i = 0; i < job.plan.parts.size(); ++i) {
+    Part& part = job.plan.parts[i];
+    if (!part.hit) continue;
+    hits.push_back({*std::move(part.hit), job.order.wants[i].size, {}, {}});
+  }
+  planner_.GiveUp(job.plan);
+  Unmake(job.order, std::move(hits), effects);
+  job.plan = {};
+}
+
 void Admission::Unmake(const Order& order, Blocks blocks, Effects& effects) {
   for (LeasedBlock& leased : blocks) {
     if (order.segment) {

@@ -89,25 +89,43 @@ void Admission::PumpPromises(std::vector<Finished>& finished, Effects& effects) 
       Land(at, std::move(attempt), State::kPromised, finished);
       continue;
     }
+    if (room_.being_freed() == 0) room_.EvictForPromises(effects);
+    if (room_.being_freed() == 0) {
+      BreakPromise(at, finished, effects);
+      continue;
+    }
     for (const Part& part : job.plan.parts) {
       if (part.promised != Bytes()) lacking.insert(room_.HeapOf(part.memory_type));
     }
   }
 }
 
+// Nothing is on its way any more, and it was not enough: the driver offers less than
+// when the promise was made. The order begins anew, as one that may not be promised.
+void Admission::BreakPromise(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects) {
+  Job& job = at->second;
+  promised_.erase(at->first);
+  GiveUpPlan(job, effects);
+  job.state = State::kRetrying;
+  TryAgain(at, finished, effects);
+}
+
+void Admission::TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects) {
+  Attempt attempt = Try(at->second, effects);
+  const auto* refusal = std::get_if<Refusal>(&attempt);
+  if (refusal == nullptr) {
+    Land(at, std::move(attempt), State::kRetrying, finished);
+  } else if (const auto until = WaitUntil(at->second, *refusal)) {
+    Enqueue(at, *refusal, *until, effects);
+  } else {
+    finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
+  }
+}
+
 void Admission::PumpRetries(std::vector<Finished>& finished, Effects& effects) {
   for (auto it = retrying_.begin(); it != retrying_.end();) {
     const auto at = jobs_.find(*it++);
-    if (room_.freed() < at->second.after_frees) continue;
-    Attempt attempt = Try(at->second, effects);
-    const auto* refusal = std::get_if<Refusal>(&attempt);
-    if (refusal == nullptr) {
-      Land(at, std::move(attempt), State::kRetrying, finished);
-    } else if (const auto until = WaitUntil(at->second, *refusal)) {
-      Enqueue(at, *refusal, *until, effects);
-    } else {
-      finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
-    }
+    if (room_.freed() >= at->second.after_frees) TryAgain(at, finished, effects);
   }
 }
 

@@ -69,7 +69,7 @@ void DeviceRoom::BreakPromise(uint32_t heap, Bytes bytes) {
 void DeviceRoom::EvictForPromises(Effects& effects) {
   for (uint32_t heap = 0; heap < heaps_.size(); ++heap) {
     const HeapBudget& budget = heaps_[heap];
-    while (budget.promised() > budget.available() + budget.being_freed()) {
+    while (budget.in_use() - budget.being_freed() + budget.promised() > budget.now()) {
       if (!EvictOneOn(heap, effects)) break;
     }
   }

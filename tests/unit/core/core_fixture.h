@@ -30,10 +30,11 @@ class CoreTest : public ::testing::Test {
  protected:
   // The device's heap is 1 GiB; the budget is the test's choice.
   void Start(Bytes budget, DeviceInfo info = SimulatedDeviceInfo(), LedgerOptions options = {}) {
+    options.admission.heaps.assign(info.heaps.size(), HeapLimit{budget});
+    Start(std::move(options), std::move(info));
+  }
+  void Start(LedgerOptions options, DeviceInfo info = SimulatedDeviceInfo()) {
     device_ = std::make_unique<SimulatedDevice>(std::move(info));
-    if (options.admission.heaps.empty()) {
-      options.admission.heaps.assign(device_->info().heaps.size(), HeapLimit{budget});
-    }
     if (options.admission.count_limits.empty()) options.admission.count_limits = Allocations(4000);
     broker_ = std::make_unique<DeviceBroker>(
         options, BrokerPorts{*device_, executor_, events_, clock_, alarm_, &turns_});

@@ -385,6 +385,26 @@ TEST_F(DeviceBrokerTest, ACancelledRequestThatWaitsLeavesAtOnceAndGivesUpWhatItW
   EXPECT_THAT(events_.grant(second), IsOk());
 }
 
+TEST_F(DeviceBrokerTest, APromiseThatTheDriverTakesAwayIsRefusedAndNotKeptWaiting) {
+  LedgerOptions options;
+  options.admission.heaps = {{MiB(100), 1000}};
+  Start(options);
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(60)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  const CallId promised = StartAllocate(bob, MiB(80));
+  // While the idle block is being freed somebody's job ends, and the driver has less.
+  device_->ReportHeaps({{MiB(50), Bytes()}});
+  const CallId small = StartAllocate(alice, KiB(64));
+  clock_.Advance(absl::Seconds(2));
+  ASSERT_TRUE(executor_.RunAllocation());
+  EXPECT_TRUE(events_.Has(small));
+  executor_.RunAll();
+  ASSERT_TRUE(events_.Has(promised));
+  EXPECT_THAT(events_.grant(promised), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+  CheckSums();
+}
+
 TEST_F(DeviceBrokerTest, HitsPassThoseThatWait) {
   Start(MiB(100));
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
