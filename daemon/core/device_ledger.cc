@@ -167,9 +167,11 @@ absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& e
   HB_RETURN_IF_ERROR(TenantOf(session).status());
   HB_ASSIGN_OR_RETURN(const RequestIds::ToUndo undo, request_ids_.Undo(session, request));
   if (undo.call) {
-    Cancel(session, *undo.call, effects);
-    // One that the device is at work for ends later; it must not be repeated.
+    // One that the device is at work for ends later, and holds nothing then; it must
+    // not be repeated.
+    undone_.insert(*undo.call);
     request_ids_.Failed(session, request);
+    Cancel(session, *undo.call, effects);
     return absl::OkStatus();
   }
   GiveBackAll(session, undo.blocks, effects);
@@ -355,15 +357,18 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
 
 absl::StatusOr<Grant> DeviceLedger::Lease(Admission::Finished finished, Effects& effects) {
   const SessionId session = finished.order.session;
+  const bool undone = undone_.erase(finished.order.call) > 0;
   if (!finished.blocks.ok()) {
-    request_ids_.Failed(session, finished.order.request);
+    // The id of one that was undone may stand for another request by now.
+    if (!undone) request_ids_.Failed(session, finished.order.request);
     return finished.blocks.status();
   }
-  if (!leases_.TenantOf(session)) {
+  const bool ended = !leases_.TenantOf(session);
+  if (undone || ended) {
     for (LeasedBlock& leased : *finished.blocks) {
       room_.GiveBack(std::move(leased), clock_.Now(), effects);
     }
-    return absl::CancelledError("the session has ended");
+    return absl::CancelledError(ended ? "the session has ended" : "the request was undone");
   }
   Grant grant;
   grant.blocks.reserve(finished.blocks->size());

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -130,6 +131,8 @@ class DeviceLedger {
   Admission admission_;
   const Placements placements_;
   RequestIds request_ids_;
+  // Calls whose request was undone while the device was at work for it.
+  std::set<CallId> undone_;
   std::map<SessionId, size_t> deferred_;  // Answers that each session is owed; never 0.
   uint64_t last_order_ = 0;
 };
