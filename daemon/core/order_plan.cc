@@ -96,7 +96,16 @@ std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn rese
     Undo(plan);
     return Explain(order, want, reserve);
   }
-  return plan;
+  if (KeepsPromises(plan)) return plan;
+  Undo(plan);
+  return Explain(order, order.wants.back(), reserve);
+}
+
+// A later part may have claimed the block that an earlier one was to be had for.
+bool Planner::KeepsPromises(const Plan& plan) const {
+  return std::all_of(plan.parts.begin(), plan.parts.end(), [this](const Part& part) {
+    return part.promised == Bytes() || room_.CanKeepPromisesOn(room_.HeapOf(part.memory_type));
+  });
 }
 
 bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
