@@ -89,12 +89,11 @@ absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId s
                                                                      const AllocateRequest& request,
                                                                      Effects& effects) {
   HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, request));
+  HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
+  if (repeated) return *std::move(repeated);
+  // A repeated one waits in the place of the one before it.
   HB_RETURN_IF_ERROR(CheckMayWait(session));
-  if (request.request_id != RequestId()) {
-    HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
-    if (repeated) return *std::move(repeated);
-    request_ids_.Wait(session, request, call);
-  }
+  request_ids_.Wait(session, request, call);
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
