@@ -66,6 +66,7 @@ absl::Status DeviceLedger::AddSession(SessionId session, TenantId tenant) {
 }
 
 void DeviceLedger::EndSession(SessionId session, Effects& effects) {
+  const std::optional<TenantId> tenant = leases_.TenantOf(session);
   // Its work on the device may still be running: none of it may be kept.
   for (LeasedBlock& leased : leases_.RemoveHolder(session)) {
     room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
@@ -82,7 +83,7 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   for (Segments::Abandoned& abandoned : end.abandoned) {
     Free(std::move(abandoned), NotKeptReason::kUncleanEnd, effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId session, CallId call,
@@ -226,8 +227,12 @@ void DeviceLedger::EndFill(OrderId order, std::vector<DeviceAllocation> made, ab
                            Effects& effects) {
   std::optional<Admission::Finished> finished =
       admission_.EndFill(order, std::move(made), std::move(status), effects);
-  if (finished) Tell(*std::move(finished), effects);
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  std::optional<TenantId> tenant;  // What it did not get after all may be idle now.
+  if (finished) {
+    tenant = finished->order.tenant;
+    Tell(*std::move(finished), effects);
+  }
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 void DeviceLedger::Freed(const Block& block, Effects& effects) {
@@ -242,7 +247,7 @@ void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
            OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
            effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
 }
 
 DeviceStats DeviceLedger::Stats() const {
