@@ -132,12 +132,10 @@ void Admission::PumpRetries(std::vector<Finished>& finished, Effects& effects) {
 void Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects) {
   WaitQueue& queue = queues_[heap];
   while (!queue.empty()) {
-    const std::optional<OrderId> before = queue.elected();
-    const OrderId head = *queue.Head(clock_.Now());
-    const auto at = jobs_.find(head);
+    const auto at = jobs_.find(*queue.Head(clock_.Now()));
     Attempt attempt = Try(at->second, effects);
     if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
-      if (before != head) AskClients(*refusal, effects);
+      AskClients(*refusal, effects);
       return;
     }
     Land(at, std::move(attempt), State::kQueued, finished);

@@ -154,7 +154,9 @@ absl::Status DeviceBroker::ReportIdle(SessionId session, absl::Span<const IdleRe
       [&] {
         return IdleReported{session, {reports.begin(), reports.end()}};
       },
-      [&](DeviceLedger& ledger, Effects&) { return ledger.ReportIdle(session, reports); });
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.ReportIdle(session, reports, effects);
+      });
 }
 
 absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest& request) {

@@ -178,7 +178,8 @@ absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& e
   return absl::OkStatus();
 }
 
-absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports) {
+absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports,
+                                      Effects& effects) {
   HB_RETURN_IF_ERROR(TenantOf(session).status());
   std::vector<IdleReport> believed(reports.begin(), reports.end());
   std::set<uint32_t> heaps;
@@ -195,6 +196,8 @@ absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleRe
     report.bytes = std::min(report.bytes, HeldOn(session, report.heap));
   }
   caches_.Report(session, believed);
+  // Whoever waits may have it asked for.
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
   return absl::OkStatus();
 }
 
