@@ -252,6 +252,7 @@ void DeviceBroker::Perform(Effects effects) {
     ports_.executor.PostAllocation(
         [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
   }
+  if (effects.read_heaps) ports_.executor.PostAllocation([this] { ReadHeaps(); });
   for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
   if (effects.wake_by) ports_.alarm.WakeBy(*effects.wake_by);
   if (ports_.observer == nullptr) return;
