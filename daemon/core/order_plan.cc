@@ -48,6 +48,13 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
       return room_.heap(a).limit() < room_.heap(b).limit();
     });
     const Bytes exact = ExactSize(want);
+    if (exact > device_.max_allocation_size) {
+      // By its alignment: a size over it is refused before.
+      refusal.limit = LimitKind::kMaxAllocationSize;
+      refusal.value = refusal.largest_now = device_.max_allocation_size.count();
+      refusal.requested = exact.count();
+      return refusal;
+    }
     if (exact > room_.heap(largest).limit()) {
       return refuse(largest, room_.heap(largest).limit(), exact);
     }
