@@ -154,7 +154,9 @@ absl::Status DeviceBroker::ReportIdle(SessionId session, absl::Span<const IdleRe
       [&] {
         return IdleReported{session, {reports.begin(), reports.end()}};
       },
-      [&](DeviceLedger& ledger, Effects&) { return ledger.ReportIdle(session, reports); });
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.ReportIdle(session, reports, effects);
+      });
 }
 
 absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest& request) {
@@ -250,6 +252,7 @@ void DeviceBroker::Perform(Effects effects) {
     ports_.executor.PostAllocation(
         [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
   }
+  if (effects.read_heaps) ports_.executor.PostAllocation([this] { ReadHeaps(); });
   for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
   if (effects.wake_by) ports_.alarm.WakeBy(*effects.wake_by);
   if (ports_.observer == nullptr) return;
