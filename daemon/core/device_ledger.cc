@@ -66,6 +66,7 @@ absl::Status DeviceLedger::AddSession(SessionId session, TenantId tenant) {
 }
 
 void DeviceLedger::EndSession(SessionId session, Effects& effects) {
+  const std::optional<TenantId> tenant = leases_.TenantOf(session);
   // Its work on the device may still be running: none of it may be kept.
   for (LeasedBlock& leased : leases_.RemoveHolder(session)) {
     room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
@@ -82,19 +83,18 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   for (Segments::Abandoned& abandoned : end.abandoned) {
     Free(std::move(abandoned), NotKeptReason::kUncleanEnd, effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId session, CallId call,
                                                                      const AllocateRequest& request,
                                                                      Effects& effects) {
   HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, request));
+  HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
+  if (repeated) return *std::move(repeated);
+  // A repeated one waits in the place of the one before it.
   HB_RETURN_IF_ERROR(CheckMayWait(session));
-  if (request.request_id != RequestId()) {
-    HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
-    if (repeated) return *std::move(repeated);
-    request_ids_.Wait(session, request, call);
-  }
+  request_ids_.Wait(session, request, call);
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
@@ -178,7 +178,8 @@ absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& e
   return absl::OkStatus();
 }
 
-absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports) {
+absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports,
+                                      Effects& effects) {
   HB_RETURN_IF_ERROR(TenantOf(session).status());
   std::vector<IdleReport> believed(reports.begin(), reports.end());
   std::set<uint32_t> heaps;
@@ -195,6 +196,8 @@ absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleRe
     report.bytes = std::min(report.bytes, HeldOn(session, report.heap));
   }
   caches_.Report(session, believed);
+  // Whoever waits may have it asked for.
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
   return absl::OkStatus();
 }
 
@@ -227,8 +230,12 @@ void DeviceLedger::EndFill(OrderId order, std::vector<DeviceAllocation> made, ab
                            Effects& effects) {
   std::optional<Admission::Finished> finished =
       admission_.EndFill(order, std::move(made), std::move(status), effects);
-  if (finished) Tell(*std::move(finished), effects);
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  std::optional<TenantId> tenant;  // What it did not get after all may be idle now.
+  if (finished) {
+    tenant = finished->order.tenant;
+    Tell(*std::move(finished), effects);
+  }
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 void DeviceLedger::Freed(const Block& block, Effects& effects) {
@@ -243,7 +250,7 @@ void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
            OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
            effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
 }
 
 DeviceStats DeviceLedger::Stats() const {

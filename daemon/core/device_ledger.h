@@ -70,7 +70,8 @@ class DeviceLedger {
   absl::Status CloseSegment(SessionId session, SegmentId segment, Effects& effects);
   void Cancel(SessionId session, CallId call, Effects& effects);
 
-  absl::Status ReportIdle(SessionId session, absl::Span<const IdleReport> reports);
+  absl::Status ReportIdle(SessionId session, absl::Span<const IdleReport> reports,
+                          Effects& effects);
   absl::StatusOr<TrimResult> Trim(const TrimRequest& request, Effects& effects);
   void Tick(Effects& effects) { TellAll(admission_.Tick(effects), effects); }
   absl::Time NextDue() const { return admission_.NextDue(); }

@@ -144,6 +144,21 @@ TEST_F(CtlCommandsTest, AWatchThatIsNoTerminalsHasATextForEachReply) {
   EXPECT_EQ(services_.watch_requests()[0].interval().seconds(), 1);
 }
 
+TEST_F(CtlCommandsTest, AWatchOnATerminalPaintsOneTextOverTheOther) {
+  services_.SetWatchReplies(2);
+  // script(1) runs a command on a terminal of its own.
+  const auto result =
+      RunCommand({.command = {"script", "--quiet", "--return", "--command",
+                              absl::StrCat(HEAPBROKERCTL_PROGRAM " --runtime-dir ",
+                                           services_.runtime_dir(), " stats --watch=100ms"),
+                              "/dev/null"}},
+                 absl::Seconds(30));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->status, Exited(3)) << "the daemon went away";
+  EXPECT_THAT(result->output, HasSubstr("\x1b[Hheapbrokerd 1.0,"));
+  EXPECT_THAT(result->output, HasSubstr("\x1b[Hheapbrokerd 1.1,"));
+}
+
 TEST_F(CtlCommandsTest, AnIntervalThatIsNoneIsAnErrorOfUsage) {
   for (const char* interval : {"--watch=soon", "--watch=99ms", "--watch=2h"}) {
     const CommandResult result = Ctl(services_, {"stats", interval});
