@@ -82,13 +82,15 @@ absl::Status CheckUsage(const ImportFacts& facts, VkBufferUsageFlags usage,
                      " has device addresses; create the device with the feature "
                      "bufferDeviceAddress and set VulkanContext::device_addresses"));
   }
-  if (facts.dedicated && opaque_fd && (usage & ~DedicatedUsage(facts)) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("block ", facts.block_id, " is dedicated to a buffer of usage 0x",
-                     absl::Hex(DedicatedUsage(facts)), ", which does not cover 0x",
-                     absl::Hex(usage), "; ask for less, or for a block that is not dedicated"));
-  }
-  return absl::OkStatus();
+  return facts.dedicated && opaque_fd ? CheckDedicatedUsage(facts, usage) : absl::OkStatus();
+}
+
+absl::Status CheckDedicatedUsage(const ImportFacts& facts, VkBufferUsageFlags usage) {
+  if ((usage & ~DedicatedUsage(facts)) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("block ", facts.block_id, " is dedicated to a buffer of usage 0x",
+                   absl::Hex(DedicatedUsage(facts)), ", which does not cover 0x", absl::Hex(usage),
+                   "; ask for less, or for a block that is not dedicated"));
 }
 
 VkBufferUsageFlags DedicatedUsage(const ImportFacts& facts) {

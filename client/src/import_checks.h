@@ -30,6 +30,9 @@ absl::Status CheckMemoryType(const ImportFacts& facts,
 absl::Status CheckUsage(const ImportFacts& facts, VkBufferUsageFlags usage,
                         const VulkanContext& context);
 
+// The same of the one buffer that the import is dedicated to.
+absl::Status CheckDedicatedUsage(const ImportFacts& facts, VkBufferUsageFlags usage);
+
 // The usage of the one buffer of a dedicated block: kDedicatedBufferUsage, and of
 // device addresses where the block has them.
 VkBufferUsageFlags DedicatedUsage(const ImportFacts& facts);

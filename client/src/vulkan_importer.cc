@@ -202,6 +202,7 @@ absl::StatusOr<ImportFacts> CheckFacts(const VulkanImporter::State& state, const
   // What the exporter needed for itself binds no importer of a dma-buf.
   facts.dedicated = (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0;
   facts.device_address = facts.device_address && state.context.device_addresses;
+  if (facts.dedicated) HB_RETURN_IF_ERROR(CheckDedicatedUsage(facts, usage));
   return facts;
 }
 

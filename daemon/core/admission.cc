@@ -113,7 +113,8 @@ Reserve Admission::HeadReserve(const Job& job, uint32_t heap) const {
   const std::optional<OrderId> head = queues_[heap].elected();
   if (!head || *head == job.order.id) return {};
   // Who can wait does not overtake.
-  if (job.order.wait_until) return {.all = true, .bytes = Bytes(), .allocations = 0};
+  if (job.order.wait_until && *job.order.wait_until > clock_.Now())
+    return {.all = true, .bytes = Bytes(), .allocations = 0};
   Reserve reserve;
   for (const Want& want : jobs_.at(*head).order.wants) {
     const auto& types = want.placement->types;

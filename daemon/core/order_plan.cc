@@ -76,27 +76,33 @@ std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve)
     // All blocks of a segment are of one type.
     std::optional<Refusal> first;
     for (const MemoryTypeChoice& type : order.wants.front().placement->types) {
-      std::variant<Plan, Refusal> made = MakeWith(order, reserve, false, type.memory_type);
+      std::variant<Plan, Refusal> made =
+          MakeWith(order, reserve, {.use_hits = false, .only_type = type.memory_type});
       if (std::holds_alternative<Plan>(made)) return made;
       if (!first) first = std::get<Refusal>(made);
     }
     return *first;
   }
-  std::variant<Plan, Refusal> made = MakeWith(order, reserve, true, std::nullopt);
+  std::variant<Plan, Refusal> made = MakeWith(order, reserve, {});
   if (std::holds_alternative<Plan>(made) || order.wants.size() == 1) return made;
-  // What the order itself found idle is memory as good as any other: a block that is
-  // larger than what it would serve may be what the others lack.
-  std::variant<Plan, Refusal> without = MakeWith(order, reserve, false, std::nullopt);
-  return std::holds_alternative<Plan>(without) ? without : made;
+  // What the first blocks were rounded up by may be what the last one lacks. And what
+  // the order itself found idle is memory as good as any other: a block that is larger
+  // than what it would serve may be what the others lack.
+  for (const bool use_hits : {true, false}) {
+    std::variant<Plan, Refusal> thrifty =
+        MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
+    if (std::holds_alternative<Plan>(thrifty)) return thrifty;
+  }
+  return made;
 }
 
-std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn reserve, bool use_hits,
-                                              std::optional<uint32_t> only_type) {
+std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn reserve,
+                                              const Means& means) {
   Plan plan;
   for (const Want& want : order.wants) {
     Part part;
     part.exact = ExactSize(want);
-    if (PlanPart(order.tenant, want, reserve, use_hits, only_type, part)) {
+    if (PlanPart(order.tenant, want, reserve, means, part)) {
       plan.parts.push_back(std::move(part));
       continue;
     }
@@ -115,13 +121,13 @@ bool Planner::KeepsPromises(const Plan& plan) const {
   });
 }
 
-bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
-                       std::optional<uint32_t> only_type, Part& part) {
+bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+                       Part& part) {
   std::optional<PoolChoice> fallback;
-  if (!want.fresh && FindInPools(tenant, want, reserve, use_hits, part, fallback)) return true;
+  if (!want.fresh && FindInPools(tenant, want, reserve, means, part, fallback)) return true;
   if (!fallback) {
     for (const MemoryTypeChoice& type : want.placement->types) {
-      if (only_type && type.memory_type != *only_type) continue;
+      if (means.only_type && type.memory_type != *means.only_type) continue;
       if (fallback && type.tier < fallback->tier) break;
       if (TakeNow(room_.pools().direct(), type.memory_type, part.exact, reserve, part)) {
         part.reason = MissReason::kNeverCached;
@@ -150,7 +156,7 @@ bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, boo
 
 // True if a pool takes it now; `fallback` is the first that would once something idle
 // is gone. A pool of a lower tier does not go before that one.
-bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
+bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
                           Part& part, std::optional<PoolChoice>& fallback) {
   const Bytes largest = device_.max_allocation_size;
   for (const PoolChoice& choice : want.placement->pools) {
@@ -161,7 +167,7 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
       continue;
     }
     std::variant<Claim, MissReason> found = MissReason::kNoIdleBlock;
-    if (use_hits) {
+    if (means.use_hits) {
       found = pool.Find(tenant, want.ClassOn(choice.memory_type),
                         AcceptableBlocks(matching_, part.exact, largest));
     }
@@ -172,7 +178,8 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
       return true;
     }
     bool at_capacity = true;
-    for (Bytes bytes : {NewBlockSize(matching_, part.exact, largest), part.exact}) {
+    const Bytes rounded = means.round ? NewBlockSize(matching_, part.exact, largest) : part.exact;
+    for (Bytes bytes : {rounded, part.exact}) {
       if (!pool.CanHold(bytes)) continue;
       at_capacity = false;
       if (!TakeNow(choice.pool, choice.memory_type, bytes, reserve, part)) continue;

@@ -80,12 +80,17 @@ class Planner {
   bool Redeem(Plan& plan, Effects& effects);
 
  private:
-  std::variant<Plan, Refusal> MakeWith(const Order& order, ReserveOn reserve, bool use_hits,
-                                       std::optional<uint32_t> only_type);
-  bool PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits,
-                std::optional<uint32_t> only_type, Part& part);
-  bool FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, bool use_hits, Part& part,
-                   std::optional<PoolChoice>& fallback);
+  // What a plan may do.
+  struct Means {
+    bool use_hits = true;
+    bool round = true;  // New blocks up, so that they can be reused.
+    std::optional<uint32_t> only_type = std::nullopt;
+  };
+  std::variant<Plan, Refusal> MakeWith(const Order& order, ReserveOn reserve, const Means& means);
+  bool PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+                Part& part);
+  bool FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+                   Part& part, std::optional<PoolChoice>& fallback);
   bool KeepsPromises(const Plan& plan) const;
   bool TakeNow(size_t pool, uint32_t memory_type, Bytes bytes, ReserveOn reserve, Part& part);
   bool HasRoom(uint32_t heap, Bytes bytes, ReserveOn reserve) const;

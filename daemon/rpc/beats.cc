@@ -52,7 +52,8 @@ void Beats::Complete(bool /*ok*/) {
     for (auto& [id, listener] : listeners_) {
       if (listener.next > now) continue;
       due.push_back(listener.beat);
-      listener.next = std::max(listener.next + listener.interval, now);
+      listener.next += listener.interval;
+      if (listener.next <= now) listener.next = now + listener.interval;
     }
     SetAlarm();
   }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/pages.h"
 
+#include <vector>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/text.h"
@@ -43,12 +45,14 @@ absl::Status ForeignToken(const std::string& page_token) {
 }
 
 bool LeasePage::AddFrom(const DeviceBroker& device, BlockId after) {
+  // Of all sessions' each is wanted.
+  const size_t at_once = session_ == SessionId() ? page_size_ + 1 : kLeasesAtOnce;
   while (true) {
-    const std::vector<LeaseStats> leases = device.ListLeases(after, kLeasesAtOnce);
+    const std::vector<LeaseStats> leases = device.ListLeases(after, at_once);
     for (const LeaseStats& lease : leases) {
       if (!Add(lease)) return false;
     }
-    if (leases.size() < kLeasesAtOnce) return true;
+    if (leases.size() < at_once) return true;
     after = leases.back().block;
   }
 }

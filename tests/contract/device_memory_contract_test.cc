@@ -95,9 +95,11 @@ std::vector<Bytes> ImpossibleSizes(const DeviceInfo& info) {
 }
 
 TEST_P(DeviceMemoryContractTest, ExportsWhatItAllocates) {
-  const DeviceAllocation allocation = AllocateExactly(MiB(1));
+  const absl::StatusOr<Bytes> required = memory().RequiredSize(block_class_, MiB(1));
+  ASSERT_TRUE(required.ok()) << required.status();
+  const DeviceAllocation allocation = AllocateExactly(*required);
   EXPECT_NE(allocation.id, DeviceAllocationId());
-  EXPECT_EQ(allocation.allocation_size, MiB(1));
+  EXPECT_EQ(allocation.allocation_size, *required);
   ASSERT_NE(allocation.exported, nullptr);
   if (device_->has_bytes()) {
     const int flags = fcntl(allocation.exported->fd(), F_GETFD);

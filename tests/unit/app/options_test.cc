@@ -69,7 +69,7 @@ TEST_F(OptionsTest, TakesPoolFlags) {
 
 TEST_F(OptionsTest, WithoutFlagsThereIsAPoolForEveryMemoryTypeAndNoRecording) {
   setenv("HEAPBROKER_RUNTIME_DIR", "/tmp/x", 1);
-  const auto& options = std::get<DaemonOptions>(Parse({}));
+  const auto options = std::get<DaemonOptions>(Parse({}));
   ASSERT_EQ(options.pools.size(), 1u);
   EXPECT_TRUE(options.pools[0].every_type);
   EXPECT_EQ(options.matching.slack_per_mille, 125u);

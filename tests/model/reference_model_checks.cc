@@ -1,0 +1,306 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+// The part of ReferenceModel that judges.
+#include <algorithm>
+
+#include "daemon/core/memory_type_choice.h"
+#include "gtest/gtest.h"
+#include "tests/model/reference_model.h"
+
+namespace heapbroker {
+namespace {
+
+Bytes LessOrNothing(Bytes a, Bytes b) { return a > b ? a - b : Bytes(); }
+
+// No device of a test has as much: a counter beyond it went below zero.
+constexpr Bytes kAbsurd(uint64_t{1} << 50);
+
+}  // namespace
+
+void ReferenceModel::Check(const DeviceStats& stats, Outside outside) {
+  stats_ = stats;
+  outside_ = outside;
+  CheckPools(stats);
+  CheckHeaps(stats);
+  uint64_t leased = 0, idle = 0;
+  Bytes kept, total, live;
+  for (const PoolStats& pool : stats.pools) {
+    leased += pool.leased_blocks;
+    idle += pool.idle_blocks;
+    kept += pool.leased + pool.idle + pool.being_freed;
+    total += pool.total();
+  }
+  for (const HeapSums& heap : heap_sums_) live += heap.live;
+  // Every allocation of the device is leased, idle or on its way to be freed.
+  EXPECT_EQ(leased + idle + outside.frees, memory_.size());
+  EXPECT_EQ(kept, live);
+  EXPECT_GE(stats.allocations, memory_.size());
+  EXPECT_LE(stats.allocations, stats.max_allocations);
+  EXPECT_EQ(stats.segment_bytes, segment_bytes_);
+  Bytes in_use;
+  for (const HeapStats& heap : stats.heaps) in_use += heap.in_use;
+  EXPECT_EQ(in_use, total);
+  if (calls_.empty()) EXPECT_EQ(stats.allocations, memory_.size());
+  // Dear, and of the kind that stays wrong.
+  if (++checks_ % 16 != 0) return;
+  uint64_t waiting = outside.fills;
+  for (const HeapStats& heap : stats.heaps) waiting += heap.waiting_requests;
+  EXPECT_LE(waiting, Orders().size()) << "something is at work for nobody";
+}
+
+void ReferenceModel::CheckPools(const DeviceStats& stats) const {
+  ASSERT_EQ(stats.pools.size(), pool_sums_.size());
+  for (size_t i = 0; i < stats.pools.size(); ++i) {
+    const PoolStats& pool = stats.pools[i];
+    const PoolSums& sums = pool_sums_[i];
+    EXPECT_LT(pool.total(), kAbsurd) << pool.name;
+    EXPECT_LE(pool.rounding, pool.leased) << pool.name;
+    EXPECT_EQ(pool.requests, pool.hits + pool.total_misses()) << pool.name;
+    EXPECT_GE(pool.peak_total, pool.total()) << pool.name;
+    EXPECT_GE(pool.peak_leased, pool.leased) << pool.name;
+    EXPECT_GE(pool.peak_idle, pool.idle) << pool.name;
+    EXPECT_LE(pool.largest_idle_block, pool.idle) << pool.name;
+    EXPECT_EQ(pool.idle_blocks == 0, pool.idle == Bytes()) << pool.name;
+    EXPECT_LE(pool.idle_blocks, pool.limits.max_free_allocation_count) << pool.name;
+    EXPECT_LE(pool.reserved + pool.leased + pool.idle, pool.limits.max_allocation_capacity)
+        << pool.name;
+    // Idle blocks that a waiting order took are leased to nobody yet.
+    EXPECT_GE(pool.leased, sums.leased) << pool.name;
+    EXPECT_GE(pool.leased_blocks, sums.blocks) << pool.name;
+    if (!calls_.empty() && i + 1 < stats.pools.size()) continue;
+    EXPECT_EQ(pool.leased, sums.leased) << pool.name;
+    EXPECT_EQ(pool.leased_blocks, sums.blocks) << pool.name;
+    if (i + 1 < stats.pools.size()) {
+      EXPECT_EQ(pool.rounding, sums.rounding) << pool.name;
+      EXPECT_EQ(pool.reserved, Bytes()) << pool.name;
+    }
+  }
+  EXPECT_EQ(stats.pools.back().idle, Bytes());
+}
+
+void ReferenceModel::CheckHeaps(const DeviceStats& stats) const {
+  std::vector<Bytes> reserved(device_.heaps.size());
+  for (size_t i = 0; i < options_.pools.size(); ++i) {
+    reserved[HeapOf(options_.pools[i].memory_type)] += stats.pools[i].reserved;
+  }
+  for (uint32_t i = 0; i < device_.heaps.size(); ++i) {
+    const HeapStats& heap = stats.heaps[i];
+    EXPECT_LE(heap.in_use, heap.budget) << "heap " << i;
+    EXPECT_GE(heap.peak_in_use, heap.in_use) << "heap " << i;
+    EXPECT_EQ(heap.available, LessOrNothing(NowOn(i), heap.in_use)) << "heap " << i;
+    EXPECT_GE(heap.in_use, heap_sums_[i].live + reserved[i]) << "heap " << i;
+    EXPECT_LE(heap.in_use, heap_sums_[i].live + reserved[i] + stats.pools.back().reserved)
+        << "heap " << i;
+    Bytes idle;
+    if (const auto found = idle_in_clients_.find(i); found != idle_in_clients_.end()) {
+      for (const auto& [session, bytes] : found->second) idle += bytes;
+    }
+    EXPECT_EQ(heap.idle_in_clients, idle) << "heap " << i;
+  }
+}
+
+ReferenceModel::Need ReferenceModel::NeedOf(Bytes size, const MemoryWish& wish,
+                                            std::optional<HandleType> handle_type) const {
+  Need need{size, AlignUp(size, granularity_).value() + extra_, {}, {}};
+  const auto choices = ChooseMemoryTypes(device_, wish, handle_type);
+  if (!choices.ok()) return need;
+  for (const MemoryTypeChoice& choice : choices->types) {
+    need.types.push_back(choice.memory_type);
+    need.heaps.insert(HeapOf(choice.memory_type));
+  }
+  return need;
+}
+
+std::vector<ReferenceModel::Need> ReferenceModel::NeedsOf(const Call& call) const {
+  std::vector<Need> needs;
+  if (const auto* allocate = std::get_if<AllocateCall>(&call.what)) {
+    for (const BlockRequest& block : allocate->request.blocks) {
+      const Bytes exact = AlignUp(block.size, std::max(block.alignment, Bytes(1))).value();
+      needs.push_back(NeedOf(exact, block.memory, block.handle_type));
+    }
+    return needs;
+  }
+  const OpenSegmentRequest& open = std::get<OpenCall>(call.what).request;
+  for (Bytes left = open.size; left > Bytes();) {
+    const Bytes unit(device_.max_allocation_size.count() / MiB(2).count() * MiB(2).count());
+    const Bytes part = left <= device_.max_allocation_size ? left : unit;
+    needs.push_back(NeedOf(part, open.memory, open.handle_type));
+    left -= part;
+  }
+  return needs;
+}
+
+bool ReferenceModel::NeverFits(const std::vector<Need>& needs) const {
+  Room empty;
+  for (const HeapLimit& heap : options_.heaps) empty.heaps.push_back(heap.bytes);
+  empty.blocks = stats_.max_allocations;
+  if (needs.size() > empty.blocks) return true;
+  std::map<std::set<uint32_t>, Bytes> bound;
+  std::set<uint32_t> heaps;
+  Bytes all, most;
+  for (const Need& need : needs) {
+    Bytes largest;
+    for (uint32_t heap : need.heaps) largest = std::max(largest, empty.heaps[heap]);
+    if (need.bytes > largest) return true;
+    if (need.heaps.size() == 1 && (bound[need.heaps] += need.bytes) > largest) return true;
+    heaps.insert(need.heaps.begin(), need.heaps.end());
+    all += need.bytes;
+  }
+  for (uint32_t heap : heaps) most += empty.heaps[heap];
+  return all > most;
+}
+
+std::vector<const ReferenceModel::Call*> ReferenceModel::Orders() const {
+  std::vector<const Call*> orders;
+  std::set<std::pair<TenantId, std::string>> names;
+  for (const auto& [id, segment] : segments_) names.emplace(segment.tenant, segment.name);
+  for (const auto& [id, call] : calls_) {
+    if (const auto* open = std::get_if<OpenCall>(&call.what)) {
+      // One for each segment that is not there yet.
+      if (open->request.mode != OpenMode::kCreateOrAttach) continue;
+      if (!names.emplace(call.tenant, open->request.name).second) continue;
+    }
+    orders.push_back(&call);
+  }
+  return orders;
+}
+
+// What is surely not to be had: in use, taken by orders that wait for the device.
+ReferenceModel::Room ReferenceModel::Committed() const {
+  Room room;
+  for (const HeapSums& heap : heap_sums_) room.heaps.push_back(heap.used);
+  room.blocks = used_blocks_ + (stats_.allocations - memory_.size());
+  for (size_t i = 0; i < stats_.pools.size(); ++i) {
+    const PoolStats& pool = stats_.pools[i];
+    if (i < options_.pools.size()) {
+      room.heaps[HeapOf(options_.pools[i].memory_type)] +=
+          pool.reserved + (pool.leased - pool_sums_[i].leased);
+      room.blocks += pool.leased_blocks - pool_sums_[i].blocks;
+    } else {
+      // Of any heap.
+      for (Bytes& heap : room.heaps) heap += pool.reserved;
+      room.exact = pool.reserved == Bytes() || room.heaps.size() == 1;
+    }
+  }
+  return room;
+}
+
+ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
+  Room room = Committed();
+  size_t at_work = outside_.fills;
+  for (const HeapStats& heap : stats_.heaps) at_work += heap.waiting_requests;
+  std::vector<const Call*> others = Orders();
+  const bool none_promised = others.size() == at_work;
+  for (size_t i = 0; i < ended_.size(); ++i) {
+    if (i != refused.call) others.push_back(&ended_[i]);
+  }
+  std::vector<Bytes> promised(room.heaps.size()), kept(room.heaps.size());
+  uint64_t promised_blocks = 0, kept_blocks = 0;
+  for (const Call* other : others) {
+    std::vector<Bytes> needed(room.heaps.size());
+    for (const Need& need : other->needs) {
+      for (uint32_t heap : need.heaps) needed[heap] += need.bytes;
+    }
+    for (size_t heap = 0; heap < needed.size(); ++heap) {
+      promised[heap] += needed[heap];
+      kept[heap] = std::max(kept[heap], needed[heap]);
+    }
+    promised_blocks += other->needs.size();
+    kept_blocks = std::max<uint64_t>(kept_blocks, other->needs.size());
+  }
+  const bool none_kept = at_work == outside_.fills && ended_.size() <= 1;
+  for (uint32_t heap = 0; heap < room.heaps.size(); ++heap) {
+    Bytes gone = room.heaps[heap];
+    if (!none_promised) gone += promised[heap];
+    if (!none_kept) gone += kept[heap];
+    room.heaps[heap] = LessOrNothing(std::min(now_before_[heap], NowOn(heap)), gone);
+  }
+  uint64_t gone = room.blocks;
+  if (!none_promised) gone += promised_blocks;
+  if (!none_kept) gone += kept_blocks;
+  room.blocks = stats_.max_allocations > gone ? stats_.max_allocations - gone : 0;
+  room.exact = room.exact && none_promised && none_kept;
+  return room;
+}
+
+bool ReferenceModel::Fits(const std::vector<Need>& needs, Room room, bool padded) {
+  if (needs.size() > room.blocks) return false;
+  for (const bool bound : {true, false}) {
+    for (const Need& need : needs) {
+      if ((need.heaps.size() == 1) != bound) continue;
+      const uint32_t heap =
+          *std::max_element(need.heaps.begin(), need.heaps.end(),
+                            [&](auto a, auto b) { return room.heaps[a] < room.heaps[b]; });
+      const Bytes bytes = padded ? need.padded : need.bytes;
+      if (bytes > room.heaps[heap]) return false;
+      room.heaps[heap] -= bytes;
+    }
+  }
+  return true;
+}
+
+void ReferenceModel::CheckRefusals() {
+  for (const RefusedCall& refused : refused_) CheckRefusal(refused);
+}
+
+void ReferenceModel::CheckRefusal(const RefusedCall& refused) {
+  const Refusal& refusal = refused.refusal;
+  ++seen_.refusals;
+  const std::vector<Need>& needs = ended_[refused.call].needs;
+  EXPECT_EQ(refusal.kind == RefusalKind::kNeverFits, NeverFits(needs)) << Sentence(refusal);
+  if (refusal.kind == RefusalKind::kNeverFits) {
+    ++seen_.never;
+    return;
+  }
+  if (refusal.limit == LimitKind::kDriver) {
+    EXPECT_TRUE(device_refused_) << Sentence(refusal);
+    return;
+  }
+  if (refusal.limit == LimitKind::kWaitingCalls) return;
+  EXPECT_GT(refusal.requested, refusal.free) << Sentence(refusal);
+  EXPECT_LE(refusal.free, refusal.value) << Sentence(refusal);
+  EXPECT_EQ(refusal.in_use, refusal.value - refusal.free) << Sentence(refusal);
+  const Room room = RoomFor(refused);
+  EXPECT_FALSE(Fits(needs, room, !refused.at_once)) << Sentence(refusal);
+  if (refused.at_once) {
+    if (room.exact) CheckFigures(refused, needs, room);
+    CheckAskedFirst(refused);
+  }
+}
+
+void ReferenceModel::CheckFigures(const RefusedCall& refused, const std::vector<Need>& needs,
+                                  const Room& room) {
+  ++seen_.exact_refusals;
+  const Refusal& refusal = refused.refusal;
+  if (refusal.limit != LimitKind::kHeapBudget) {
+    EXPECT_EQ(refusal.value, stats_.max_allocations);
+    EXPECT_EQ(refusal.free, room.blocks);
+    EXPECT_EQ(refusal.requested, needs.size());
+    return;
+  }
+  ASSERT_TRUE(refusal.heap.has_value());
+  EXPECT_EQ(refusal.value, NowOn(*refusal.heap).count());
+  EXPECT_EQ(refusal.free, room.heaps[*refusal.heap].count());
+  Bytes requested;
+  for (const Need& need : needs) {
+    if (need.heaps.contains(*refusal.heap)) requested += need.bytes;
+  }
+  EXPECT_EQ(refusal.requested, requested.count());
+  EXPECT_EQ(refusal.largest_now, std::min(refusal.free, device_.max_allocation_size.count()));
+}
+
+// Whoever keeps idle memory that would do must be asked for it before anyone is
+// refused.
+void ReferenceModel::CheckAskedFirst(const RefusedCall& refused) {
+  const Refusal& refusal = refused.refusal;
+  if (refusal.limit != LimitKind::kHeapBudget) return;
+  Bytes idle;
+  for (const auto& [session, bytes] : idle_in_clients_[*refusal.heap]) {
+    const auto asked = asked_back_until_.find({*refusal.heap, session});
+    if (asked == asked_back_until_.end() || asked->second <= now_) idle += bytes;
+  }
+  EXPECT_TRUE(idle == Bytes() || refusal.requested > refusal.free + idle.count())
+      << FormatBytes(idle) << " are idle in clients: " << Sentence(refusal);
+}
+
+}  // namespace heapbroker
