@@ -145,7 +145,7 @@ void DeviceReplay::Do(const Ticked&) {
 
 void DeviceReplay::Do(const JobFilled& turn) {
   if (fidelity_ == Fidelity::kEstimate) {
-    executor_.RunAllocation();
+    RunFill();
     return;
   }
   Bytes bytes;
@@ -154,7 +154,7 @@ void DeviceReplay::Do(const JobFilled& turn) {
     times_.LearnAllocations(turn.required.size(), bytes, turn.took);
   }
   device_.Follow(turn);
-  const bool ran = executor_.RunAllocation();
+  const bool ran = RunFill();
   if (!device_.EndFollowing() || !ran) Differ("other allocations of the device");
 }
 
@@ -281,6 +281,15 @@ void DeviceReplay::WaitForAnswers(SessionId session) {
   TakeEvents();
   if (fidelity_ == Fidelity::kExact) return;
   while (open_calls_.contains(session) && RunSomeJob()) TakeEvents();
+}
+
+// Jobs that only ask what the driver offers are none of those that were recorded.
+bool DeviceReplay::RunFill() {
+  device_.TakeWorked();
+  while (executor_.RunAllocation()) {
+    if (device_.TakeWorked()) return true;
+  }
+  return false;
 }
 
 bool DeviceReplay::RunSomeJob() { return executor_.RunFree() || executor_.RunAllocation(); }

@@ -117,6 +117,7 @@ class DeviceReplay {
   void GiveBack(const Call& call);
   void WaitForAnswers(SessionId session);
   bool RunSomeJob();
+  bool RunFill();
   void Hold(SessionId session, const GrantedBlock& block);
   void LetGo(BlockId block);
   void Differ(std::string what);

@@ -24,6 +24,7 @@ bool ReplayDevice::RefusesNow() const {
 }
 
 absl::StatusOr<Bytes> ReplayDevice::RequiredSize(BlockClass block_class, Bytes size) {
+  worked_ = true;
   if (job_ != nullptr && asked_ < job_->required.size()) {
     const Bytes required = std::max(size, job_->required[asked_++]);
     sizes_.Learn(block_class, size, required);
@@ -51,6 +52,7 @@ absl::StatusOr<DeviceAllocation> ReplayDevice::Allocate(BlockClass block_class,
 }
 
 absl::Status ReplayDevice::Clear(BlockClass block_class, const DeviceAllocation& allocation) {
+  worked_ = true;
   // Neither a size nor an allocation failed, then: it was this.
   if (job_ != nullptr && job_->code != absl::StatusCode::kOk && job_->refused.empty() &&
       asked_ >= job_->required.size()) {

@@ -96,6 +96,8 @@ class ReplayDevice final : public DeviceMemory {
   std::vector<HeapReport> ReadHeaps() override { return {}; }
   void Free(DeviceAllocationId id) override { device_.Free(id); }
 
+  // Whether it was asked to make or clear anything since the last call of this.
+  bool TakeWorked() { return std::exchange(worked_, false); }
   // The next job is this one; the model learns from it.
   void Follow(const JobFilled& job);
   // The job is over. False where it was another one than was recorded.
@@ -114,6 +116,7 @@ class ReplayDevice final : public DeviceMemory {
   const JobFilled* job_ = nullptr;
   size_t asked_ = 0;  // Of its sizes.
   bool differs_ = false;
+  bool worked_ = false;
   double allocated_bytes_ = 0;
 };
 

@@ -33,9 +33,7 @@ class OrderPlanTest : public ::testing::Test {
   OrderPlanTest() : pools_(ResolvePools(*ParsePoolSpecs(""), device_).pools) {}
 
   Order OrderOf(MemoryKind kind, std::vector<Bytes> sizes) {
-    Order order;
-    order.id = OrderId(++last_);
-    order.tenant = kAlice;
+    Order order{OrderId(++last_), CallId(1), SessionId(1), kAlice, {}, {}, {}, {}, {}};
     for (Bytes size : sizes) {
       Want want;
       want.size = size;
@@ -151,7 +149,9 @@ TEST_F(OrderPlanTest, PromisesNothingThatItsOwnHitWouldHaveToPayFor) {
 TEST_F(OrderPlanTest, LeavesWhatIsReservedForAnother) {
   const Order order = OrderOf(MemoryKind::kHostVisible, {MiB(20)});
   const auto all_but = [](Bytes kept) {
-    return [kept](uint32_t heap) { return heap == 2 ? Reserve{false, kept, 1} : Reserve{true}; };
+    return [kept](uint32_t heap) {
+      return heap == 2 ? Reserve{false, kept, 1} : Reserve{true, Bytes(), 0};
+    };
   };
   EXPECT_TRUE(std::holds_alternative<Refusal>(planner_.Make(order, all_but(MiB(45)))));
   std::variant<Plan, Refusal> made = planner_.Make(order, all_but(MiB(44)));

@@ -186,6 +186,7 @@ TEST_F(QueueTest, ABlockOfACancelledRequestServesItsTenantsNextOne) {
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   Free(1);
   const CallId in_work = StartAllocate(alice, MiB(8));
+  ASSERT_TRUE(executor_.RunFree()) << "of what was evicted for it";
   const CallId head = Wait(bob, MiB(64)), waits = Wait(alice, MiB(8));
   broker_->Cancel(alice, in_work);
   executor_.RunAll();

@@ -80,6 +80,26 @@ TEST_F(ReplayTest, ARecordedFailureOfTheDeviceHappensAgain) {
   EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
 }
 
+TEST_F(ReplayTest, AskingTheDriverAgainIsNotTakenForARecordedAllocation) {
+  TracedDevice device = TracedDeviceOf(MiB(100));
+  device.options.admission.heaps = {HeapLimit{MiB(100), 1000}};
+  TracedBroker broker(device);
+  broker.device().ReportHeaps({{MiB(10), MiB(1)}});
+  broker.AddSession(SessionId(1), kAlice);
+  RunOnce(broker, SessionId(1), MiB(1));
+  const CallId waits = broker.Allocate(SessionId(1), {MiB(50)});
+  broker.RunAll();
+  ASSERT_EQ(broker.Answer(waits), nullptr);
+  broker.device().ReportHeaps({{MiB(100), MiB(1)}});
+  for (int i = 0; i < 3 && broker.Answer(waits) == nullptr; ++i) {
+    broker.Advance(absl::Seconds(1));
+    broker.RunAll();
+  }
+  ASSERT_NE(broker.Answer(waits), nullptr);
+  const ReplayResult result = ReplayOf(device, broker);
+  EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
+}
+
 TEST_F(ReplayTest, OtherStatisticsThanRecordedAreToldOf) {
   const TracedDevice device = TracedDeviceOf(MiB(100));
   TracedBroker broker(device);
