@@ -99,7 +99,7 @@ TEST_F(SeveralDevicesTest, ADeviceThatAllocatesSlowlyDelaysNobodyOnAnother) {
   });
   // As many as would take minutes behind the slow one.
   for (int i = 0; i < 50; ++i) {
-    ASSERT_OK_AND_ASSIGN(Lease lease, On(0, MiB(1) + KiB(64) * static_cast<uint64_t>(i)));
+    ASSERT_OK_AND_ASSIGN(Lease lease, On(0, MiB(1) + KiB(64 * static_cast<uint64_t>(i))));
   }
   EXPECT_EQ(slow.wait_for(std::chrono::seconds(0)), std::future_status::timeout)
       << "the slow device was to be slow for all of that";
