@@ -169,7 +169,7 @@ absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& e
   if (undo.call) {
     Cancel(session, *undo.call, effects);
     // One that the device is at work for ends later; it must not be repeated.
-    request_ids_.Failed(session, request);
+    request_ids_.Failed(session, request, *undo.call);
     return absl::OkStatus();
   }
   GiveBackAll(session, undo.blocks, effects);
@@ -356,7 +356,7 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
 absl::StatusOr<Grant> DeviceLedger::Lease(Admission::Finished finished, Effects& effects) {
   const SessionId session = finished.order.session;
   if (!finished.blocks.ok()) {
-    request_ids_.Failed(session, finished.order.request);
+    request_ids_.Failed(session, finished.order.request, finished.order.call);
     return finished.blocks.status();
   }
   if (!leases_.TenantOf(session)) {

@@ -40,7 +40,8 @@ class RequestIds {
   // unset id; likewise below.
   void Wait(SessionId session, const AllocateRequest& request, CallId call);
   void Granted(SessionId session, RequestId request, const Grant& grant);
-  void Failed(SessionId session, RequestId request);
+  // `call` ended without a grant. Nothing where the id stands for another call by now.
+  void Failed(SessionId session, RequestId request, CallId call);
   void Released(SessionId session, RequestId request, BlockId block);
   void EndSession(SessionId session);
 
