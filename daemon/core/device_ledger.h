@@ -117,7 +117,7 @@ class DeviceLedger {
   void Tell(Admission::Finished finished, Effects& effects);
   void TellAll(std::vector<Admission::Finished> finished, Effects& effects);
   void Succeed(Segments::Abandoned abandoned, Effects& effects);
-  void Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects);
+  void FreeBlocks(Segments::Abandoned& abandoned, NotKeptReason reason, Effects& effects);
 
   const DeviceInfo& device_;
   const Clock& clock_;
