@@ -75,8 +75,8 @@ class DeviceLedger {
   absl::Time NextDue() const { return admission_.NextDue(); }
 
   // What the device reports back; see Admission.
-  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes) {
-    return admission_.AdjustReservation(order, item, bytes);
+  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes, Effects& effects) {
+    return admission_.AdjustReservation(order, item, bytes, effects);
   }
   void EndFill(OrderId order, std::vector<DeviceAllocation> made, absl::Status status,
                Effects& effects);
