@@ -17,8 +17,8 @@ enum class ExitCode {
 };
 
 // For the error that a command ended with. NOT_FOUND (no socket), UNAVAILABLE
-// and DEADLINE_EXCEEDED mean that there was nobody to ask: no command of this
-// program asks for anything that a daemon could fail to find.
+// and DEADLINE_EXCEEDED mean that there was nobody to ask: Queries has another
+// error for what a daemon does not find.
 ExitCode ExitCodeFor(const absl::Status& status);
 
 }  // namespace heapbroker

@@ -9,28 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/ctl/cells.h"
 #include "client/ctl/table.h"
-#include "common/base/text.h"
-#include "heapbroker/units.h"
 
 namespace heapbroker {
 namespace {
 
 using Align = Table::Align;
-
-absl::Time ToTime(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
-
-std::string Number(uint64_t value) { return absl::StrCat(value); }
-std::string Size(uint64_t bytes) { return FormatBytes(Bytes(bytes)); }
-
-// "1 session", "2 sessions".
-std::string Count(uint64_t count, absl::string_view thing) {
-  return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
-}
-
-std::string NameOrDash(const std::string& name) { return name.empty() ? "-" : Printable(name); }
+using Show = Table::Show;
 
 std::string StateName(v1::SegmentInfo::State state) {
   switch (state) {
@@ -116,9 +102,42 @@ std::string RenderHealth(const grpc::health::v1::HealthCheckResponse& health) {
   return (name.empty() ? "UNKNOWN" : name) + "\n";
 }
 
-absl::StatusOr<std::string> RenderJson(const google::protobuf::Message& reply) {
+std::string RenderLeases(const v1::ListLeasesResponse& leases, absl::Time now) {
+  const bool only_opaque = std::all_of(
+      leases.leases().begin(), leases.leases().end(),
+      [](const v1::LeaseInfo& lease) { return lease.handle_type() == v1::HANDLE_TYPE_OPAQUE_FD; });
+  Table table({{"block"},
+               {"session"},
+               {"uid"},
+               {"device", Align::kRight, Show::kWhereUsed},
+               {"handle", Align::kLeft, Show::kWhereUsed},
+               {"pool", Align::kLeft},
+               {"size"},
+               {"allocated"},
+               {"age"}});
+  uint64_t bytes = 0;
+  for (const v1::LeaseInfo& lease : leases.leases()) {
+    table.AddRow({Number(lease.block_id()), Number(lease.session_id()), Number(lease.uid()),
+                  Number(lease.device_index()),
+                  only_opaque ? "" : HandleTypeName(lease.handle_type()), PoolCell(lease.pool()),
+                  Size(lease.size()), Size(lease.allocated_bytes()),
+                  FormatAge(now - ToTime(lease.start_time()))});
+    bytes += lease.allocated_bytes();
+  }
+  const std::string total = Count(static_cast<uint64_t>(leases.leases_size()), "lease");
+  if (leases.leases().empty()) return total + "\n";
+  return absl::StrCat(table.Render(), total, ", ", Size(bytes), " allocated\n");
+}
+
+std::string RenderTrim(const v1::TrimResponse& trimmed) {
+  if (trimmed.blocks() == 0) return "nothing to free\n";
+  return absl::StrCat("freeing ", Count(trimmed.blocks(), "block"), ", ", Size(trimmed.bytes()),
+                      "\n");
+}
+
+absl::StatusOr<std::string> RenderJson(const google::protobuf::Message& reply, JsonStyle style) {
   google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
+  options.add_whitespace = style == JsonStyle::kIndented;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
@@ -126,22 +145,7 @@ absl::StatusOr<std::string> RenderJson(const google::protobuf::Message& reply) {
   if (!status.ok()) {
     return absl::InternalError(absl::StrCat("cannot write the reply as JSON: ", status.ToString()));
   }
-  return json;
-}
-
-std::string FormatAge(absl::Duration age) {
-  const int64_t seconds = std::max<int64_t>(absl::ToInt64Seconds(age), 0);
-  const int64_t minutes = seconds / 60;
-  const int64_t hours = minutes / 60;
-  if (minutes == 0) return absl::StrCat(seconds, " s");
-  if (hours == 0) return absl::StrCat(minutes, " min ", seconds % 60, " s");
-  if (hours < 24) return absl::StrCat(hours, " h ", minutes % 60, " min");
-  return absl::StrCat(hours / 24, " d ", hours % 24, " h");
-}
-
-std::string FormatRate(uint64_t part, uint64_t whole) {
-  if (whole == 0) return "-";
-  return absl::StrFormat("%.1f %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+  return style == JsonStyle::kIndented ? json : json + "\n";
 }
 
 }  // namespace heapbroker

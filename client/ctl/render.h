@@ -12,15 +12,32 @@
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
 #include "grpc/health/v1/health.pb.h"
+#include "heapbroker/v1/admin.pb.h"
 #include "heapbroker/v1/stats.pb.h"
 
 namespace heapbroker {
 
-// For each device: what it is, with a warning for a software driver, its heaps,
-// its pools with a total, and where blocks came from. At most 100 columns wide
-// unless a name or a count is unusually long. `now` is the time that ages are
-// counted to.
+// Text is at most 80 columns wide unless names or figures are unusually long;
+// figures that are zero everywhere are left out where they tell little. `now` is
+// the time that ages are counted to.
+
+// For each device: what it is, with a warning for a software driver, what became
+// of requests, its heaps, its pools with a total, and where blocks came from.
 std::string RenderStats(const v1::GetStatsResponse& stats, absl::Time now);
+
+// For each device: its pools with their limits, what they hold, and why requests
+// missed and blocks were not kept.
+std::string RenderPools(const v1::GetStatsResponse& stats);
+
+// For each device: its heaps with their limits, what the driver says, what its
+// memory types are.
+std::string RenderHeaps(const v1::GetStatsResponse& stats);
+
+// One line for each lease, and a total.
+std::string RenderLeases(const v1::ListLeasesResponse& leases, absl::Time now);
+
+// What an Admin.Trim frees.
+std::string RenderTrim(const v1::TrimResponse& trimmed);
 
 // One line for each session, and a total.
 std::string RenderSessions(const v1::ListSessionsResponse& sessions, absl::Time now);
@@ -33,15 +50,11 @@ std::string RenderHealth(const grpc::health::v1::HealthCheckResponse& health);
 
 // Protobuf's JSON of a reply, with the names of the .proto files and with zeros
 // written out, so that a program finds every field. 64-bit numbers are strings
-// and bytes are base64, as that format has them. INTERNAL if a reply has no JSON.
-absl::StatusOr<std::string> RenderJson(const google::protobuf::Message& reply);
-
-// "12 s", "3 min 12 s", "5 h 2 min", "3 d 4 h". Negative ages, from clocks that
-// disagree, are "0 s".
-std::string FormatAge(absl::Duration age);
-
-// "92.3 %"; "-" where there is nothing to count.
-std::string FormatRate(uint64_t part, uint64_t whole);
+// and bytes are base64, as that format has them. kLine: on one line, for streams
+// of replies. INTERNAL if a reply has no JSON.
+enum class JsonStyle { kIndented, kLine };
+absl::StatusOr<std::string> RenderJson(const google::protobuf::Message& reply,
+                                       JsonStyle style = JsonStyle::kIndented);
 
 }  // namespace heapbroker
 #endif  // CLIENT_CTL_RENDER_H_

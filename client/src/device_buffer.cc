@@ -35,9 +35,7 @@ VkBufferMemoryBarrier WholeBuffer(VkBuffer buffer) {
 
 }  // namespace
 
-DeviceBuffer::State::~State() { vkDestroyBuffer(context.device, buffer, nullptr); }
-
-VkBuffer DeviceBuffer::handle() const { return valid() ? state_->buffer : VK_NULL_HANDLE; }
+VkBuffer DeviceBuffer::handle() const { return valid() ? state_->handle() : VK_NULL_HANDLE; }
 
 VkDeviceMemory DeviceBuffer::memory() const {
   return valid() ? state_->memory->handle() : VK_NULL_HANDLE;
@@ -83,7 +81,7 @@ void DeviceBuffer::RecordAcquire(VkCommandBuffer commands) const {
   VkBufferMemoryBarrier barrier = WholeBuffer(handle());
   barrier.srcAccessMask = 0;
   barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  barrier.srcQueueFamilyIndex = VK_QUEUE_FAMILY_EXTERNAL;
+  barrier.srcQueueFamilyIndex = state_->others_queue_family();
   barrier.dstQueueFamilyIndex = state_->context.queue_family;
   vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                        VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, nullptr, 1, &barrier, 0, nullptr);
@@ -105,7 +103,7 @@ void DeviceBuffer::RecordRelease(VkCommandBuffer commands) const {
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   barrier.dstAccessMask = 0;
   barrier.srcQueueFamilyIndex = state_->context.queue_family;
-  barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_EXTERNAL;
+  barrier.dstQueueFamilyIndex = state_->others_queue_family();
   vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                        VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 1, &barrier, 0,
                        nullptr);

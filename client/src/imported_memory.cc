@@ -23,6 +23,7 @@ void ImportCache::Forget(BlockKey key) {
 }
 
 ImportedMemory::~ImportedMemory() {
+  dedicated_buffer_.reset();
   // Freeing unmaps.
   vkFreeMemory(device_, memory_, nullptr);
   slots_.Give();

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "client/src/descriptor_import.h"
+#include "client/src/import_buffer.h"
 #include "client/src/import_slots.h"
 #include "client/src/importing_device.h"
 #include "client/transport/turn.h"
@@ -51,17 +53,21 @@ struct VulkanImporter::State {
   DescriptorImporter descriptors;
 };
 
-// One VkDeviceMemory that was imported, and its mapping. Immutable; freed with
-// the last buffer that lies in it.
+// One VkDeviceMemory that was imported, its mapping, and the buffer that it is
+// dedicated to, if it is. Immutable; freed with the last buffer that lies in it.
 class ImportedMemory {
  public:
-  // Takes ownership of `memory` and of a slot of `slots`.
+  // Takes ownership of `memory` and of a slot of `slots`. `facts` are those that it
+  // was imported with.
   ImportedMemory(VkDevice device, VkDeviceMemory memory, void* mapped, BlockKey key,
+                 const ImportFacts& facts, std::optional<ImportBuffer> dedicated_buffer,
                  std::shared_ptr<void> keep_alive, ImportSlots& slots, ImportCache& cache)
       : device_(device),
         memory_(memory),
         mapped_(mapped),
         key_(key),
+        facts_(facts),
+        dedicated_buffer_(std::move(dedicated_buffer)),
         keep_alive_(std::move(keep_alive)),
         slots_(slots),
         cache_(cache) {}
@@ -71,28 +77,40 @@ class ImportedMemory {
 
   VkDeviceMemory handle() const { return memory_; }
   void* mapped() const { return mapped_; }
+  const ImportFacts& facts() const { return facts_; }
+  // Null unless dedicated: then the only buffer that the memory may have.
+  const ImportBuffer* dedicated_buffer() const {
+    return dedicated_buffer_ ? &*dedicated_buffer_ : nullptr;
+  }
 
  private:
   const VkDevice device_;
   const VkDeviceMemory memory_;
   void* const mapped_;
   const BlockKey key_;
+  const ImportFacts facts_;
+  std::optional<ImportBuffer> dedicated_buffer_;
   const std::shared_ptr<void> keep_alive_;  // Whatever owns the next two.
   ImportSlots& slots_;
   ImportCache& cache_;
 };
 
 struct DeviceBuffer::State {
+  VkBuffer handle() const {
+    return own_buffer ? own_buffer->handle() : memory->dedicated_buffer()->handle();
+  }
+  // Who else may own the memory.
+  uint32_t others_queue_family() const {
+    return facts.handle_type == HandleType::kDmaBuf ? VK_QUEUE_FAMILY_FOREIGN_EXT
+                                                    : VK_QUEUE_FAMILY_EXTERNAL;
+  }
+
   VulkanContext context;
   ImportFacts facts;
   Bytes non_coherent_atom;
-  VkBuffer buffer = VK_NULL_HANDLE;
   std::shared_ptr<const ImportedMemory> memory;
-
-  State() = default;
-  ~State();
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  // Goes before the memory. Empty where the memory is dedicated.
+  std::optional<ImportBuffer> own_buffer;
 };
 
 }  // namespace heapbroker

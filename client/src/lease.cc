@@ -55,19 +55,24 @@ absl::Status Lease::Release() {
 }
 
 absl::Status ReleaseAll(std::vector<Lease> leases) {
-  std::map<std::shared_ptr<Connection>, std::vector<uint64_t>> by_connection;
+  // One call is of one session and one device.
+  using Target = std::pair<std::shared_ptr<Connection>, uint32_t>;
+  const auto target = [](const Lease& lease) {
+    return Target(lease.connection_, lease.facts().device_index);
+  };
+  std::map<Target, std::vector<uint64_t>> ids_by_target;
   for (const Lease& lease : leases) {
-    if (lease.held()) by_connection[lease.connection_].push_back(lease.facts().block_id);
+    if (lease.held()) ids_by_target[target(lease)].push_back(lease.facts().block_id);
   }
   absl::Status first;
-  for (const auto& [connection, ids] : by_connection) {
-    const absl::Status status = connection->Release(ids);
+  for (const auto& [called, ids] : ids_by_target) {
+    const absl::Status status = called.first->Release(ids);
     first.Update(status);
     // One unknown lease refuses its whole call: then each goes by itself, by its
     // destructor. After any other error that would only take long.
     if (absl::IsNotFound(status)) continue;
     for (Lease& lease : leases) {
-      if (lease.connection_ == connection) lease.block_ = nullptr;
+      if (lease.held() && target(lease) == called) lease.block_ = nullptr;
     }
   }
   return first;

@@ -40,7 +40,7 @@ absl::StatusOr<Segment> OpenConstants(Client& client, const MemoryPlan& plan) {
   if (plan.constant_size == Bytes(0)) return Segment();
   return client.OpenSegment({.name = plan.constant_name,
                              .size = plan.constant_size,
-                             .kind = plan.constant_kind,
+                             .memory = plan.constant_kind,
                              .timeout = plan.constant_timeout});
 }
 
@@ -50,14 +50,14 @@ std::vector<AllocationRequest> RequestsOf(const MemoryPlan& plan) {
   std::vector<AllocationRequest> requests;
   for (const Bytes size : plan.non_constant_sizes) {
     requests.push_back(
-        {.size = size, .alignment = kMaxBlockAlignment, .kind = plan.non_constant_kind});
+        {.size = size, .alignment = kMaxBlockAlignment, .memory = plan.non_constant_kind});
   }
   const std::pair<Bytes, MemoryKind> arenas[] = {
       {plan.runtime_size, plan.runtime_kind},
       {plan.kernel_temporary_size, plan.kernel_temporary_kind}};
   for (const auto& [size, kind] : arenas) {
     if (size == Bytes(0)) continue;
-    requests.push_back({.size = size, .alignment = kMaxBlockAlignment, .kind = kind});
+    requests.push_back({.size = size, .alignment = kMaxBlockAlignment, .memory = kind});
   }
   return requests;
 }

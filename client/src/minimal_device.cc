@@ -1,12 +1,14 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "client/src/importing_device.h"
 #include "client/src/vulkan_result.h"
 #include "common/base/status_macros.h"
@@ -15,10 +17,14 @@
 namespace heapbroker {
 namespace {
 
+// Device addresses are a part of it; whatever has 1.1 takes an application that
+// says so.
+constexpr uint32_t kUsedVulkanVersion = VK_API_VERSION_1_2;
+
 absl::StatusOr<VkInstance> CreateInstance() {
   const VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                       .pEngineName = "heapbroker",
-                                      .apiVersion = kRequiredVulkanVersion};
+                                      .apiVersion = kUsedVulkanVersion};
   const absl::Span<const char* const> extensions = RequiredInstanceExtensions();
   const VkInstanceCreateInfo info{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                   .pApplicationInfo = &application,
@@ -66,21 +72,54 @@ std::optional<uint32_t> FindComputeFamily(VkPhysicalDevice device) {
   return std::nullopt;
 }
 
-absl::StatusOr<VkDevice> CreateDevice(VkPhysicalDevice physical_device, uint32_t queue_family) {
+bool HasAll(VkPhysicalDevice device, absl::Span<const char* const> extensions) {
+  uint32_t count = 0;
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> present(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, present.data());
+  return std::all_of(extensions.begin(), extensions.end(), [&](absl::string_view wanted) {
+    return std::any_of(present.begin(), present.end(), [&](const VkExtensionProperties& extension) {
+      return extension.extensionName == wanted;
+    });
+  });
+}
+
+bool HasDeviceAddresses(VkPhysicalDevice device) {
+  VkPhysicalDeviceProperties properties{};
+  vkGetPhysicalDeviceProperties(device, &properties);
+  if (properties.apiVersion < VK_API_VERSION_1_2) return false;
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES};
+  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                     .pNext = &address};
+  vkGetPhysicalDeviceFeatures2(device, &features);
+  return address.bufferDeviceAddress == VK_TRUE;
+}
+
+// As `context` says for what.
+absl::StatusOr<VkDevice> CreateDevice(const VulkanContext& context) {
   const float priority = 1.0f;
   const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                      .queueFamilyIndex = queue_family,
+                                      .queueFamilyIndex = context.queue_family,
                                       .queueCount = 1,
                                       .pQueuePriorities = &priority};
-  const absl::Span<const char* const> extensions = RequiredDeviceExtensions();
+  const absl::Span<const char* const> required = RequiredDeviceExtensions();
+  std::vector<const char*> extensions(required.begin(), required.end());
+  if (context.dma_bufs) {
+    for (const char* extension : DmaBufDeviceExtensions()) extensions.push_back(extension);
+  }
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
+      .bufferDeviceAddress = VK_TRUE};
   const VkDeviceCreateInfo info{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                .pNext = context.device_addresses ? &address : nullptr,
                                 .queueCreateInfoCount = 1,
                                 .pQueueCreateInfos = &queue,
                                 .enabledExtensionCount = static_cast<uint32_t>(extensions.size()),
                                 .ppEnabledExtensionNames = extensions.data()};
   VkDevice device = VK_NULL_HANDLE;
-  HB_RETURN_IF_ERROR(
-      VulkanStatus(vkCreateDevice(physical_device, &info, nullptr, &device), "vkCreateDevice"));
+  HB_RETURN_IF_ERROR(VulkanStatus(vkCreateDevice(context.physical_device, &info, nullptr, &device),
+                                  "vkCreateDevice"));
   return device;
 }
 
@@ -97,7 +136,9 @@ absl::StatusOr<std::unique_ptr<MinimalDevice>> MinimalDevice::Create(const Broke
     return absl::NotFoundError(absl::StrCat(device.name, " has no queue that can compute"));
   }
   context.queue_family = *family;
-  HB_ASSIGN_OR_RETURN(context.device, CreateDevice(context.physical_device, *family));
+  context.dma_bufs = HasAll(context.physical_device, DmaBufDeviceExtensions());
+  context.device_addresses = HasDeviceAddresses(context.physical_device);
+  HB_ASSIGN_OR_RETURN(context.device, CreateDevice(context));
   vkGetDeviceQueue(context.device, *family, 0, &context.queue);
   return result;
 }

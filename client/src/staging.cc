@@ -43,7 +43,7 @@ absl::Status Staging::Begin() {
   if (lease_.held()) return absl::OkStatus();
   // Cached, because reading memory that is not is slower by orders of magnitude.
   HB_ASSIGN_OR_RETURN(Lease lease,
-                      client_.Allocate({.size = piece_, .kind = MemoryKind::kHostCached}));
+                      client_.Allocate({.size = piece_, .memory = MemoryKind::kHostCached}));
   HB_ASSIGN_OR_RETURN(DeviceBuffer buffer,
                       importer_.Import(*lease.block(), VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT));

@@ -3,9 +3,13 @@
 
 #include "heapbroker/vulkan_importer.h"
 
+#include <unistd.h>
+
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/import_buffer.h"
 #include "client/src/import_checks.h"
 #include "client/src/imported_memory.h"
 #include "client/src/one_shot.h"
@@ -15,9 +19,9 @@
 namespace heapbroker {
 namespace {
 
-constexpr VkExternalMemoryHandleTypeFlagBits kHandleType =
-    VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
 constexpr const char* kDeviceExtensions[] = {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME};
+constexpr const char* kDmaBufDeviceExtensions[] = {VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
+                                                   VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME};
 
 absl::Status CheckContext(const VulkanContext& context) {
   if (context.instance == VK_NULL_HANDLE || context.physical_device == VK_NULL_HANDLE ||
@@ -49,77 +53,157 @@ absl::Status CheckCapabilities(const VulkanContext& context, const ImportingDevi
   return absl::OkStatus();
 }
 
-absl::Status CheckImportable(const VulkanContext& context, VkBufferUsageFlags usage) {
-  if (usage == 0) return absl::InvalidArgumentError("usage must name at least one use");
+// What the device says of importing buffers of this kind.
+absl::StatusOr<VkExternalMemoryFeatureFlags> ReadImportFeatures(const VulkanContext& context,
+                                                                HandleType type,
+                                                                VkBufferUsageFlags usage) {
   const VkPhysicalDeviceExternalBufferInfo info{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
       .usage = usage,
-      .handleType = kHandleType};
+      .handleType = ToVulkan(type)};
   VkExternalBufferProperties properties{.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
   vkGetPhysicalDeviceExternalBufferProperties(context.physical_device, &info, &properties);
-  if ((properties.externalMemoryProperties.externalMemoryFeatures &
-       VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this device cannot import opaque descriptors for buffer usage 0x", absl::Hex(usage)));
+  const VkExternalMemoryFeatureFlags features =
+      properties.externalMemoryProperties.externalMemoryFeatures;
+  if ((features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this device cannot import ",
+                     type == HandleType::kDmaBuf ? "dma-bufs" : "opaque descriptors",
+                     " for buffer usage 0x", absl::Hex(usage)));
   }
-  return absl::OkStatus();
+  return features;
 }
 
-absl::StatusOr<VkBuffer> CreateBuffer(const VulkanContext& context, const ImportFacts& facts,
-                                      VkBufferUsageFlags usage) {
-  const VkExternalMemoryBufferCreateInfo external{
-      .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kHandleType};
-  const VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                .pNext = &external,
-                                .size = facts.size.count(),
-                                .usage = usage,
-                                .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-  VkBuffer buffer = VK_NULL_HANDLE;
+absl::StatusOr<uint32_t> TypesOfDmaBuf(VkDevice device, int fd) {
+  const auto get_properties = reinterpret_cast<PFN_vkGetMemoryFdPropertiesKHR>(
+      vkGetDeviceProcAddr(device, "vkGetMemoryFdPropertiesKHR"));
+  VkMemoryFdPropertiesKHR properties{.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
   HB_RETURN_IF_ERROR(
-      VulkanStatus(vkCreateBuffer(context.device, &info, nullptr, &buffer), "vkCreateBuffer"));
-  return buffer;
+      VulkanStatus(get_properties(device, ToVulkan(HandleType::kDmaBuf), fd, &properties),
+                   "vkGetMemoryFdPropertiesKHR"));
+  return properties.memoryTypeBits;
+}
+
+// The facts of a dma-buf as this device is to import it, under `buffer`.
+absl::StatusOr<ImportFacts> FactsOfDmaBuf(const VulkanImporter::State& state,
+                                          const MemoryBlock& block, const ImportFacts& facts,
+                                          const ImportBuffer& buffer, int fd) {
+  HB_ASSIGN_OR_RETURN(const uint32_t types, TypesOfDmaBuf(state.context.device, fd));
+  const bool same_device = CheckDevice(block.device(), state.device).ok();
+  ImportFacts here = facts;
+  HB_ASSIGN_OR_RETURN(here.memory_type_index,
+                      ChooseDmaBufType(facts, same_device, types,
+                                       buffer.requirements().memoryTypeBits, state.device.memory));
+  here.memory_property_flags =
+      state.device.memory.memoryTypes[here.memory_type_index].propertyFlags;
+  // Dedicated memory has its buffer's size; CheckDescriptor has seen that there is
+  // at least the broker's.
+  const off_t size = lseek(fd, 0, SEEK_END);
+  if (!here.dedicated && size > 0) here.allocation_size = Bytes(static_cast<uint64_t>(size));
+  return here;
 }
 
 absl::StatusOr<VkDeviceMemory> ImportMemory(VulkanImporter::State& state, const ImportFacts& facts,
+                                            const std::optional<ImportBuffer>& dedicated_buffer,
                                             int fd) {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   HB_RETURN_IF_ERROR(state.descriptors.Import(fd, [&](int duplicate) {
     const VkImportMemoryFdInfoKHR import{.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
-                                         .handleType = kHandleType,
+                                         .handleType = ToVulkan(facts.handle_type),
                                          .fd = duplicate};
-    const VkMemoryAllocateInfo info{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                    .pNext = &import,
-                                    .allocationSize = facts.allocation_size.count(),
-                                    .memoryTypeIndex = facts.memory_type_index};
+    VkMemoryAllocateInfo info{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                              .pNext = &import,
+                              .allocationSize = facts.allocation_size.count(),
+                              .memoryTypeIndex = facts.memory_type_index};
+    VkMemoryDedicatedAllocateInfo dedicated{.sType =
+                                                VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
+    if (dedicated_buffer) {
+      dedicated.buffer = dedicated_buffer->handle();
+      dedicated.pNext = std::exchange(info.pNext, &dedicated);
+    }
+    VkMemoryAllocateFlagsInfo flags{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                    .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    if (facts.device_address) flags.pNext = std::exchange(info.pNext, &flags);
     return VulkanStatus(vkAllocateMemory(state.context.device, &info, nullptr, &memory),
                         absl::StrCat("import of block ", facts.block_id, ": vkAllocateMemory"));
   }));
   return memory;
 }
 
-// By whoever has the importing turn.
-absl::StatusOr<std::shared_ptr<const ImportedMemory>> FindOrImport(
-    const std::shared_ptr<VulkanImporter::State>& state, const MemoryBlock& block, int fd) {
-  const ImportFacts& facts = block.facts();
-  const BlockKey key(block.connection_number(), facts.block_id);
-  if (std::shared_ptr<const ImportedMemory> found = state->cache.Find(key)) return found;
+absl::Status MapAndBind(const VulkanImporter::State& state, const ImportFacts& facts,
+                        const std::optional<ImportBuffer>& dedicated_buffer, VkDeviceMemory memory,
+                        void** mapped) {
+  if (dedicated_buffer) {
+    HB_RETURN_IF_ERROR(VulkanStatus(
+        vkBindBufferMemory(state.context.device, dedicated_buffer->handle(), memory, 0),
+        "vkBindBufferMemory"));
+  }
+  if ((facts.memory_property_flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) == 0) {
+    return absl::OkStatus();
+  }
+  return VulkanStatus(vkMapMemory(state.context.device, memory, 0, VK_WHOLE_SIZE, 0, mapped),
+                      "vkMapMemory");
+}
+
+// With the facts that this device needs.
+absl::StatusOr<std::shared_ptr<const ImportedMemory>> ImportNow(
+    const std::shared_ptr<VulkanImporter::State>& state, BlockKey key, const ImportFacts& facts,
+    std::optional<ImportBuffer> dedicated_buffer, int fd) {
   HB_RETURN_IF_ERROR(state->slots.Take());
-  absl::StatusOr<VkDeviceMemory> memory = ImportMemory(*state, facts, fd);
+  absl::StatusOr<VkDeviceMemory> memory = ImportMemory(*state, facts, dedicated_buffer, fd);
   if (!memory.ok()) {
     state->slots.Give();
     return std::move(memory).status();
   }
   void* mapped = nullptr;
-  absl::Status mapping;
-  if ((facts.memory_property_flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0) {
-    mapping = VulkanStatus(
-        vkMapMemory(state->context.device, *memory, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory");
-  }
+  const absl::Status ready = MapAndBind(*state, facts, dedicated_buffer, *memory, &mapped);
   auto imported = std::make_shared<const ImportedMemory>(state->context.device, *memory, mapped,
-                                                         key, state, state->slots, state->cache);
-  HB_RETURN_IF_ERROR(mapping);
+                                                         key, facts, std::move(dedicated_buffer),
+                                                         state, state->slots, state->cache);
+  HB_RETURN_IF_ERROR(ready);
   state->cache.Insert(key, imported);
   return imported;
+}
+
+// By whoever has the importing turn. `own_buffer` is the one that is to lie in the
+// memory; without one the memory is to be dedicated to a buffer of its own.
+absl::StatusOr<std::shared_ptr<const ImportedMemory>> FindOrImport(
+    const std::shared_ptr<VulkanImporter::State>& state, const MemoryBlock& block,
+    const ImportFacts& facts, const std::optional<ImportBuffer>& own_buffer, int fd) {
+  const BlockKey key(block.connection_number(), facts.block_id);
+  if (std::shared_ptr<const ImportedMemory> found = state->cache.Find(key)) return found;
+  std::optional<ImportBuffer> dedicated_buffer;
+  if (!own_buffer) {
+    HB_ASSIGN_OR_RETURN(dedicated_buffer,
+                        ImportBuffer::CreateDedicated(state->context.device, facts));
+  }
+  const ImportBuffer& buffer = own_buffer ? *own_buffer : *dedicated_buffer;
+  ImportFacts here = facts;
+  if (facts.handle_type == HandleType::kDmaBuf) {
+    HB_ASSIGN_OR_RETURN(here, FactsOfDmaBuf(*state, block, facts, buffer, fd));
+  }
+  HB_RETURN_IF_ERROR(CheckRequirements(here, buffer.requirements()));
+  return ImportNow(state, key, here, std::move(dedicated_buffer), fd);
+}
+
+// The facts that the import goes by, after all that can be checked without the
+// descriptor.
+absl::StatusOr<ImportFacts> CheckFacts(const VulkanImporter::State& state, const MemoryBlock& block,
+                                       VkBufferUsageFlags usage) {
+  ImportFacts facts = block.facts();
+  HB_RETURN_IF_ERROR(CheckUsage(facts, usage, state.context));
+  HB_ASSIGN_OR_RETURN(const VkExternalMemoryFeatureFlags features,
+                      ReadImportFeatures(state.context, facts.handle_type, usage));
+  if (facts.handle_type == HandleType::kOpaqueFd) {
+    HB_RETURN_IF_ERROR(CheckDevice(block.device(), state.device));
+    HB_RETURN_IF_ERROR(CheckMemoryType(facts, state.device.memory));
+    return facts;
+  }
+  // What the exporter needed for itself binds no importer of a dma-buf.
+  facts.dedicated = (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0;
+  facts.device_address = facts.device_address && state.context.device_addresses;
+  if (facts.dedicated) HB_RETURN_IF_ERROR(CheckDedicatedUsage(facts, usage));
+  return facts;
 }
 
 }  // namespace
@@ -127,6 +211,8 @@ absl::StatusOr<std::shared_ptr<const ImportedMemory>> FindOrImport(
 absl::Span<const char* const> RequiredInstanceExtensions() { return {}; }
 
 absl::Span<const char* const> RequiredDeviceExtensions() { return kDeviceExtensions; }
+
+absl::Span<const char* const> DmaBufDeviceExtensions() { return kDmaBufDeviceExtensions; }
 
 VulkanImporter::VulkanImporter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 VulkanImporter::~VulkanImporter() = default;
@@ -143,28 +229,31 @@ absl::StatusOr<std::unique_ptr<VulkanImporter>> VulkanImporter::Create(
 
 absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
                                                     VkBufferUsageFlags usage) {
-  const ImportFacts& facts = block.facts();
-  HB_RETURN_IF_ERROR(CheckDevice(block.device(), state_->device));
-  HB_RETURN_IF_ERROR(CheckMemoryType(facts, state_->device.memory));
-  HB_RETURN_IF_ERROR(CheckImportable(state_->context, usage));
+  HB_ASSIGN_OR_RETURN(const ImportFacts facts, CheckFacts(*state_, block, usage));
   HB_ASSIGN_OR_RETURN(const int fd, block.fd());
   HB_RETURN_IF_ERROR(CheckDescriptor(facts, fd));
 
   const auto buffer = std::make_shared<DeviceBuffer::State>();
   buffer->context = state_->context;
-  buffer->facts = facts;
   buffer->non_coherent_atom = state_->device.non_coherent_atom;
-  HB_ASSIGN_OR_RETURN(buffer->buffer, CreateBuffer(state_->context, facts, usage));
-  VkMemoryRequirements requirements{};
-  vkGetBufferMemoryRequirements(state_->context.device, buffer->buffer, &requirements);
-  HB_RETURN_IF_ERROR(CheckRequirements(facts, requirements));
+  if (!facts.dedicated) {
+    HB_ASSIGN_OR_RETURN(
+        buffer->own_buffer,
+        ImportBuffer::Create(state_->context.device, facts.handle_type, facts.size, usage));
+  }
   {
     TurnHolder turn(state_->importing);
-    HB_ASSIGN_OR_RETURN(buffer->memory, FindOrImport(state_, block, fd));
+    HB_ASSIGN_OR_RETURN(buffer->memory, FindOrImport(state_, block, facts, buffer->own_buffer, fd));
   }
-  HB_RETURN_IF_ERROR(VulkanStatus(
-      vkBindBufferMemory(state_->context.device, buffer->buffer, buffer->memory->handle(), 0),
-      "vkBindBufferMemory"));
+  buffer->facts = buffer->memory->facts();
+  if (buffer->own_buffer) {
+    // What was found may have been imported for a buffer of another usage.
+    HB_RETURN_IF_ERROR(CheckRequirements(buffer->facts, buffer->own_buffer->requirements()));
+    HB_RETURN_IF_ERROR(
+        VulkanStatus(vkBindBufferMemory(state_->context.device, buffer->own_buffer->handle(),
+                                        buffer->memory->handle(), 0),
+                     "vkBindBufferMemory"));
+  }
   DeviceBuffer result;
   result.state_ = buffer;
   return result;

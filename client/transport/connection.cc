@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/transport/convert.h"
+#include "client/transport/refusal.h"
 #include "client/transport/runtime_dirs.h"
 #include "common/base/status_macros.h"
 #include "common/base/text.h"
@@ -78,6 +79,13 @@ absl::Status CheckWelcome(const v1::Welcome& welcome) {
   return absl::OkStatus();
 }
 
+v1::ReleaseRequest UndoRequest(uint64_t request_id, uint32_t device_index) {
+  v1::ReleaseRequest request;
+  request.set_request_id(request_id);
+  request.set_device_index(device_index);
+  return request;
+}
+
 std::shared_ptr<grpc::Channel> OpenGrpc(const std::string& runtime_dir) {
   // The channel connects at its first call: by then the working directory may be
   // another one.
@@ -119,6 +127,14 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   connection->session_ = std::move(opened.channel);
   connection->channel_ = OpenGrpc(opened.runtime_dir);
   connection->stub_ = v1::MemoryBroker::NewStub(connection->channel_);
+  connection->undoer_ = std::make_unique<RequestUndoer>(
+      [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
+        self->Prepare(context, absl::InfiniteDuration());
+        v1::ReleaseResponse response;
+        // NOT_FOUND is the rule: mostly nothing was granted. After any other error
+        // there is nobody who could do better.
+        (void)self->stub_->Release(&context, request, &response);
+      });
   return connection;
 }
 
@@ -126,6 +142,7 @@ Connection::~Connection() {
   if (CheckProcess().ok()) return;
   // gRPC would wait for threads that only the parent has. A stub and a channel
   // are little to lose; the socket's copy in this process closes.
+  (void)undoer_.release();
   (void)stub_.release();
   new std::shared_ptr<grpc::Channel>(std::move(channel_));
 }
@@ -156,7 +173,7 @@ absl::Status Connection::Translate(const grpc::Status& status) {
     return absl::DeadlineExceededError(
         absl::StrCat("the daemon did not answer in time (", status.error_message(), ")"));
   }
-  return FromGrpcStatus(status);
+  return WithRefusal(FromGrpcStatus(status), status.error_details());
 }
 
 template <typename Request, typename Response>
@@ -170,9 +187,13 @@ absl::Status Connection::Call(grpc::Status (v1::MemoryBroker::Stub::*method)(grp
   return Translate((stub_.get()->*method)(&context, request, &response));
 }
 
-absl::StatusOr<v1::AllocateResponse> Connection::Allocate(const v1::AllocateRequest& request) {
+uint64_t Connection::NextRequestId() { return ++last_request_id_; }
+
+absl::StatusOr<v1::AllocateResponse> Connection::Allocate(const v1::AllocateRequest& request,
+                                                          grpc::ClientContext& context) {
+  HB_RETURN_IF_ERROR(CheckProcess());
   v1::AllocateResponse response;
-  HB_RETURN_IF_ERROR(Call(&v1::MemoryBroker::Stub::Allocate, request, response));
+  HB_RETURN_IF_ERROR(Translate(stub_->Allocate(&context, request, &response)));
   return response;
 }
 
@@ -186,6 +207,15 @@ absl::Status Connection::Release(absl::Span<const uint64_t> block_ids) {
     first.Update(Call(&v1::MemoryBroker::Stub::Release, request, response));
   }
   return first;
+}
+
+absl::Status Connection::UndoAllocate(uint64_t request_id, uint32_t device_index) {
+  v1::ReleaseResponse response;
+  return Call(&v1::MemoryBroker::Stub::Release, UndoRequest(request_id, device_index), response);
+}
+
+void Connection::UndoAllocateLater(uint64_t request_id, uint32_t device_index) {
+  if (CheckProcess().ok()) undoer_->Add(UndoRequest(request_id, device_index));
 }
 
 absl::StatusOr<v1::OpenSegmentResponse> Connection::OpenSegment(
@@ -209,6 +239,11 @@ absl::Status Connection::CloseSegment(uint64_t segment_id) {
   request.set_segment_id(segment_id);
   v1::CloseSegmentResponse response;
   return Call(&v1::MemoryBroker::Stub::CloseSegment, request, response);
+}
+
+std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Connection::Watch(
+    grpc::ClientContext& context) {
+  return stub_->Watch(&context);
 }
 
 absl::StatusOr<UniqueFd> Connection::Fetch(uint64_t block_id) {

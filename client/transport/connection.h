@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client/transport/request_undoer.h"
 #include "client/transport/session_channel.h"
 #include "common/posix/unique_fd.h"
 #include "grpcpp/channel.h"
@@ -54,17 +56,30 @@ class Connection {
   // Adds the token, and `timeout` from now as deadline unless it is infinite.
   void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
   // As FromGrpcStatus, but an ended session is UNAVAILABLE, whichever way it
-  // shows: a daemon that was restarted does not know the token.
+  // shows: a daemon that was restarted does not know the token. Keeps what RefusalOf
+  // reads.
   static absl::Status Translate(const grpc::Status& status);
 
-  absl::StatusOr<v1::AllocateResponse> Allocate(const v1::AllocateRequest& request);
-  // At most SessionLimits.max_blocks_per_call go into one call.
+  // For a call whose caller named none; above kMaxRequestId, and never the same.
+  uint64_t NextRequestId();
+  // The caller prepares `context`, so that it can cancel.
+  absl::StatusOr<v1::AllocateResponse> Allocate(const v1::AllocateRequest& request,
+                                                grpc::ClientContext& context);
+  // Blocks of one device. At most SessionLimits.max_blocks_per_call go into one call.
   absl::Status Release(absl::Span<const uint64_t> block_ids);
+  // See Client::UndoAllocate.
+  absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index);
+  // The same, some time after this has returned, and whatever becomes of it.
+  void UndoAllocateLater(uint64_t request_id, uint32_t device_index);
   // The caller prepares `context`, so that it can cancel.
   absl::StatusOr<v1::OpenSegmentResponse> OpenSegment(const v1::OpenSegmentRequest& request,
                                                       grpc::ClientContext& context);
   absl::Status SealSegment(uint64_t segment_id, Checksum checksum);
   absl::Status CloseSegment(uint64_t segment_id);
+
+  // The caller prepares `context`, which must outlive the stream.
+  std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Watch(
+      grpc::ClientContext& context);
 
   // The descriptor of a block that this session may fetch.
   absl::StatusOr<UniqueFd> Fetch(uint64_t block_id);
@@ -77,7 +92,9 @@ class Connection {
                                                                    const Request&, Response*),
                     const Request& request, Response& response);
 
-  // All constant once connected.
+  std::atomic<uint64_t> last_request_id_ = kMaxRequestId;
+
+  // All others are constant once connected.
   pid_t pid_ = 0;
   uint64_t number_ = 0;
   std::vector<BrokerDevice> devices_;
@@ -89,6 +106,7 @@ class Connection {
   std::unique_ptr<SessionChannel> session_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::MemoryBroker::Stub> stub_;
+  std::unique_ptr<RequestUndoer> undoer_;  // Uses the stub.
 };
 
 }  // namespace heapbroker

@@ -21,6 +21,9 @@
 namespace heapbroker {
 namespace {
 
+// How much of a heap, and of what its driver offers, is the daemon's.
+constexpr uint32_t kDriverPerMille = 900;
+
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -45,21 +48,28 @@ std::optional<Bytes> ControlGroupLimit() {
   }
 }
 
+// Takes "INDEX" and `mark` off the front of `text`, where there is such a mark.
+absl::StatusOr<std::optional<uint32_t>> TakeIndex(absl::string_view whole, absl::string_view& text,
+                                                  char mark, absl::string_view of_what) {
+  const size_t at = text.find(mark);
+  if (at == absl::string_view::npos) return std::optional<uint32_t>();
+  uint32_t index = 0;
+  if (!absl::SimpleAtoi(text.substr(0, at), &index)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", Printable(whole), "\": in front of \"",
+                                                   std::string(1, mark), "\" belongs the index of ",
+                                                   of_what));
+  }
+  text.remove_prefix(at + 1);
+  return std::optional<uint32_t>(index);
+}
+
 }  // namespace
 
 absl::StatusOr<HeapBudgetOption> ParseHeapBudget(absl::string_view text) {
+  const absl::string_view whole = text;
   HeapBudgetOption option;
-  const size_t equals = text.find('=');
-  if (equals != absl::string_view::npos) {
-    uint32_t heap = 0;
-    if (!absl::SimpleAtoi(text.substr(0, equals), &heap)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", Printable(text),
-                       "\": in front of \"=\" belongs the index of a heap, as in 0=4GiB"));
-    }
-    option.heap = heap;
-    text = text.substr(equals + 1);
-  }
+  HB_ASSIGN_OR_RETURN(option.device, TakeIndex(whole, text, ':', "a device, as in 1:0=4GiB"));
+  HB_ASSIGN_OR_RETURN(option.heap, TakeIndex(whole, text, '=', "a heap, as in 0=4GiB"));
   HB_ASSIGN_OR_RETURN(option.limit, ParseByteSize(text));
   if (option.limit == Bytes()) {
     return absl::InvalidArgumentError("a budget of 0 would refuse every request");
@@ -71,29 +81,41 @@ absl::StatusOr<HeapBudgets> ChooseHeapBudgets(const DeviceInfo& device, Bytes ma
                                               const std::vector<HeapBudgetOption>& options) {
   HeapBudgets budgets;
   for (const HeapInfo& heap : device.heaps) {
-    const Bytes offered = std::min(heap.size, heap.driver_budget.value_or(heap.size));
-    const Bytes tenth(offered.count() / 10);
-    budgets.limits.push_back(device.software()
-                                 ? std::min(heap.size, Bytes(machine_memory.count() / 2))
-                                 : offered - tenth);
+    if (device.software()) {
+      budgets.limits.push_back({std::min(heap.size, Bytes(machine_memory.count() / 2))});
+    } else {
+      budgets.limits.push_back({heap.size - Bytes(heap.size.count() / 10), kDriverPerMille});
+    }
   }
   for (const HeapBudgetOption& option : options) {
+    if (option.device && *option.device != device.index) continue;
     if (option.heap && *option.heap >= budgets.limits.size()) {
       return absl::InvalidArgumentError(absl::StrCat("--heap-budget names heap ", *option.heap,
-                                                     ", and the device has ", budgets.limits.size(),
-                                                     ", counted from 0"));
+                                                     ", and device ", device.index, " has ",
+                                                     budgets.limits.size(), ", counted from 0"));
     }
     for (size_t heap = 0; heap < budgets.limits.size(); ++heap) {
-      if (!option.heap || *option.heap == heap) budgets.limits[heap] = option.limit;
+      if (!option.heap || *option.heap == heap) budgets.limits[heap] = {option.limit};
     }
   }
   for (size_t heap = 0; heap < budgets.limits.size(); ++heap) {
-    if (budgets.limits[heap] <= device.heaps[heap].size) continue;
+    const Bytes limit = budgets.limits[heap].bytes;
+    if (limit <= device.heaps[heap].size) continue;
     budgets.warnings.push_back(absl::StrCat(
-        "the budget of heap ", heap, ", ", FormatBytes(budgets.limits[heap]),
+        "the budget of heap ", heap, " of device ", device.index, ", ", FormatBytes(limit),
         ", is over the size that the driver reports, ", FormatBytes(device.heaps[heap].size)));
   }
   return budgets;
+}
+
+absl::Status CheckBudgetDevices(const std::vector<HeapBudgetOption>& options, size_t devices) {
+  for (const HeapBudgetOption& option : options) {
+    if (!option.device || *option.device < devices) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--heap-budget names device ", *option.device, ", and there ",
+        devices == 1 ? "is one, device 0" : absl::StrCat("are ", devices, ", counted from 0")));
+  }
+  return absl::OkStatus();
 }
 
 std::optional<Bytes> ParseMemoryMax(absl::string_view text) {

@@ -3,17 +3,26 @@
 // heapbrokerd: see README.md.
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "daemon/app/daemon.h"
 #include "daemon/app/options.h"
+#include "daemon/app/replay_command.h"
 #include "daemon/app/signals.h"
 
 int main(int argc, char** argv) {
   auto parsed = heapbroker::ParseOptions(argc, argv);
   if (const auto* exit = std::get_if<heapbroker::ExitNow>(&parsed)) return exit->code;
+  if (const auto* replay = std::get_if<heapbroker::ReplayOptions>(&parsed)) {
+    const auto table = heapbroker::RunReplay(*replay);
+    (table.ok() ? std::cout : std::cerr)
+        << (table.ok() ? *table : std::string(table.status().message()) + "\n");
+    return table.ok() ? 0 : 1;
+  }
   const auto& options = std::get<heapbroker::DaemonOptions>(parsed);
   const auto logger = heapbroker::MakeStderrLogger(options.log_level);
 

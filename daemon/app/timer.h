@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-// The one timer of the daemon.
+// The timer of a device.
 #ifndef DAEMON_APP_TIMER_H_
 #define DAEMON_APP_TIMER_H_
 

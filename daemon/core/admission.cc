@@ -45,7 +45,10 @@ std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effec
 Admission::Attempt Admission::Try(Job& job, Effects& effects) {
   const auto reserve = [this, &job](uint32_t heap) { return HeadReserve(job, heap); };
   std::variant<Plan, Refusal> made = planner_.Make(job.order, reserve);
-  if (auto* refusal = std::get_if<Refusal>(&made)) return *refusal;
+  if (auto* refusal = std::get_if<Refusal>(&made)) {
+    if (refusal->heap && HasLessThanItsLimit(*refusal->heap)) AskDriver(effects);
+    return *refusal;
+  }
   job.plan = std::get<Plan>(std::move(made));
   planner_.Take(job.order, job.plan, effects);
   CountRequests(job);

@@ -146,6 +146,8 @@ class Admission {
   void Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until, Effects& effects);
   void LeaveQueue(const Job& job);
   void AskClients(const Refusal& refusal, Effects& effects);
+  bool HasLessThanItsLimit(uint32_t heap) const;
+  void AskDriver(Effects& effects);
   void PumpPromises(std::vector<Finished>& finished, Effects& effects);
   void BreakPromise(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
@@ -174,6 +176,7 @@ class Admission {
   std::set<OrderId> retrying_;
   std::vector<WaitQueue> queues_;  // By heap.
   std::set<std::pair<absl::Time, OrderId>> expiries_;
+  absl::Time driver_asked_at_ = absl::InfinitePast();
   RequestTotals totals_;
   uint64_t last_block_ = 0;
 };

@@ -13,6 +13,9 @@ namespace {
 // to let hits pass, and a bound on what one release can cost.
 constexpr size_t kOrdersTriedForHits = 16;
 
+// How often what the driver offers is asked for where that is what an order lacks.
+constexpr absl::Duration kDriverInterval = absl::Seconds(1);
+
 }  // namespace
 
 std::optional<absl::Time> Admission::WaitUntil(const Job& job, const Refusal& refusal) const {
@@ -60,6 +63,19 @@ void Admission::AskClients(const Refusal& refusal, Effects& effects) {
     effects.events.emplace_back(ask.session,
                                 GiveBackWanted{device_.index, *refusal.heap, ask.bytes, deadline});
   }
+}
+
+bool Admission::HasLessThanItsLimit(uint32_t heap) const {
+  return room_.heap(heap).now() < room_.heap(heap).limit();
+}
+
+// The driver is asked after the device has worked. Where what it said keeps the device
+// from any work, it would not be asked again.
+void Admission::AskDriver(Effects& effects) {
+  const absl::Time now = clock_.Now();
+  if (now - driver_asked_at_ < kDriverInterval) return;
+  driver_asked_at_ = now;
+  effects.read_heaps = true;
 }
 
 std::vector<Admission::Finished> Admission::Pump(std::optional<TenantId> tenant, Effects& effects) {
@@ -136,12 +152,10 @@ void Admission::PumpRetries(std::vector<Finished>& finished, Effects& effects) {
 void Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects) {
   WaitQueue& queue = queues_[heap];
   while (!queue.empty()) {
-    const std::optional<OrderId> before = queue.elected();
-    const OrderId head = *queue.Head(clock_.Now());
-    const auto at = jobs_.find(head);
+    const auto at = jobs_.find(*queue.Head(clock_.Now()));
     Attempt attempt = Try(at->second, effects);
     if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
-      if (before != head) AskClients(*refusal, effects);
+      AskClients(*refusal, effects);
       return;
     }
     Land(at, std::move(attempt), State::kQueued, finished);
@@ -184,6 +198,9 @@ std::vector<Admission::Finished> Admission::Tick(Effects& effects) {
       queue.Rotate();
     }
   }
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
+    if (!queues_[heap].empty() && HasLessThanItsLimit(heap)) AskDriver(effects);
+  }
   for (Finished& more : Pump(std::nullopt, effects)) finished.push_back(std::move(more));
   return finished;
 }
@@ -191,6 +208,10 @@ std::vector<Admission::Finished> Admission::Tick(Effects& effects) {
 absl::Time Admission::NextDue() const {
   absl::Time due = absl::InfiniteFuture();
   if (!expiries_.empty()) due = std::min(due, expiries_.begin()->first);
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
+    if (queues_[heap].empty() || !HasLessThanItsLimit(heap)) continue;
+    due = std::min(due, driver_asked_at_ + kDriverInterval);
+  }
   for (const WaitQueue& queue : queues_) {
     if (queue.elected() && queue.size() > 1) {
       due = std::min(due, queue.elected_at() + options_.head_timeout);

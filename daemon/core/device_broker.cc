@@ -154,7 +154,9 @@ absl::Status DeviceBroker::ReportIdle(SessionId session, absl::Span<const IdleRe
       [&] {
         return IdleReported{session, {reports.begin(), reports.end()}};
       },
-      [&](DeviceLedger& ledger, Effects&) { return ledger.ReportIdle(session, reports); });
+      [&](DeviceLedger& ledger, Effects& effects) {
+        return ledger.ReportIdle(session, reports, effects);
+      });
 }
 
 absl::StatusOr<TrimResult> DeviceBroker::Trim(const TrimRequest& request) {
@@ -250,6 +252,7 @@ void DeviceBroker::Perform(Effects effects) {
     ports_.executor.PostAllocation(
         [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
   }
+  if (effects.read_heaps) ports_.executor.PostAllocation([this] { ReadHeaps(); });
   for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
   if (effects.wake_by) ports_.alarm.WakeBy(*effects.wake_by);
   if (ports_.observer == nullptr) return;
@@ -288,8 +291,11 @@ void DeviceBroker::ReadHeaps() {
   const absl::Time now = ports_.clock.Now();
   if (now - heaps_read_at_ < kInterval) return;
   heaps_read_at_ = now;
-  const std::vector<HeapReport> reports = ports_.device.ReadHeaps();
-  if (reports.empty()) return;
+  std::vector<HeapReport> reports = ports_.device.ReadHeaps();
+  if (!reports.empty()) UpdateHeaps(std::move(reports));
+}
+
+void DeviceBroker::UpdateHeaps(std::vector<HeapReport> reports) {
   Decide([&] { return HeapsRead{reports}; },
          [&](DeviceLedger& ledger, Effects& effects) {
            ledger.UpdateHeaps(reports, effects);
@@ -324,7 +330,10 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t i
   }();
   Perform(std::move(effects));
   HB_RETURN_IF_ERROR(adjusted);
-  return ports_.device.Allocate(item.block_class, required);
+  const size_t attempt = record.required.size() - 1;
+  absl::StatusOr<DeviceAllocation> made = ports_.device.Allocate(item.block_class, required);
+  if (!made.ok()) record.refused.push_back(attempt);
+  return made;
 }
 
 void DeviceBroker::FreeOne(Block block) {

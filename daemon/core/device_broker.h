@@ -132,6 +132,10 @@ class DeviceBroker {
   // Time has passed: see Alarm.
   void Tick();
 
+  // What the driver says of each heap now. After the device's jobs this is asked of
+  // the device; a device that says nothing leaves it to whoever calls this.
+  void UpdateHeaps(std::vector<HeapReport> reports);
+
   // Frees what nobody holds: at the daemon's end, after the sessions'.
   void EvictEverything();
 

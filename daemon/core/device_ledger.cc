@@ -66,6 +66,7 @@ absl::Status DeviceLedger::AddSession(SessionId session, TenantId tenant) {
 }
 
 void DeviceLedger::EndSession(SessionId session, Effects& effects) {
+  const std::optional<TenantId> tenant = leases_.TenantOf(session);
   // Its work on the device may still be running: none of it may be kept.
   for (LeasedBlock& leased : leases_.RemoveHolder(session)) {
     room_.Discard(std::move(leased), NotKeptReason::kUncleanEnd, effects);
@@ -86,19 +87,18 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   for (Segments::Abandoned& abandoned : end.abandoned) {
     Succeed(std::move(abandoned), effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId session, CallId call,
                                                                      const AllocateRequest& request,
                                                                      Effects& effects) {
   HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, request));
+  HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
+  if (repeated) return *std::move(repeated);
+  // A repeated one waits in the place of the one before it.
   HB_RETURN_IF_ERROR(CheckMayWait(session));
-  if (request.request_id != RequestId()) {
-    HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
-    if (repeated) return *std::move(repeated);
-    request_ids_.Wait(session, request, call);
-  }
+  request_ids_.Wait(session, request, call);
   std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
@@ -171,16 +171,19 @@ absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& e
   HB_RETURN_IF_ERROR(TenantOf(session).status());
   HB_ASSIGN_OR_RETURN(const RequestIds::ToUndo undo, request_ids_.Undo(session, request));
   if (undo.call) {
+    // One that the device is at work for ends later, and holds nothing then; it must
+    // not be repeated.
+    undone_.insert(*undo.call);
+    request_ids_.Failed(session, request);
     Cancel(session, *undo.call, effects);
-    // One that the device is at work for ends later; it must not be repeated.
-    request_ids_.Failed(session, request, *undo.call);
     return absl::OkStatus();
   }
   GiveBackAll(session, undo.blocks, effects);
   return absl::OkStatus();
 }
 
-absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports) {
+absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleReport> reports,
+                                      Effects& effects) {
   HB_RETURN_IF_ERROR(TenantOf(session).status());
   std::vector<IdleReport> believed(reports.begin(), reports.end());
   std::set<uint32_t> heaps;
@@ -197,6 +200,8 @@ absl::Status DeviceLedger::ReportIdle(SessionId session, absl::Span<const IdleRe
     report.bytes = std::min(report.bytes, HeldOn(session, report.heap));
   }
   caches_.Report(session, believed);
+  // Whoever waits may have it asked for.
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
   return absl::OkStatus();
 }
 
@@ -229,8 +234,12 @@ void DeviceLedger::EndFill(OrderId order, std::vector<DeviceAllocation> made, ab
                            Effects& effects) {
   std::optional<Admission::Finished> finished =
       admission_.EndFill(order, std::move(made), std::move(status), effects);
-  if (finished) Tell(*std::move(finished), effects);
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  std::optional<TenantId> tenant;  // What it did not get after all may be idle now.
+  if (finished) {
+    tenant = finished->order.tenant;
+    Tell(*std::move(finished), effects);
+  }
+  TellAll(admission_.Pump(tenant, effects), effects);
 }
 
 void DeviceLedger::Freed(const Block& block, Effects& effects) {
@@ -245,7 +254,7 @@ void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
            OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
            effects);
   }
-  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
 }
 
 DeviceStats DeviceLedger::Stats() const {
@@ -359,15 +368,18 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
 
 absl::StatusOr<Grant> DeviceLedger::Lease(Admission::Finished finished, Effects& effects) {
   const SessionId session = finished.order.session;
+  const bool undone = undone_.erase(finished.order.call) > 0;
   if (!finished.blocks.ok()) {
-    request_ids_.Failed(session, finished.order.request, finished.order.call);
+    // The id of one that was undone may stand for another request by now.
+    if (!undone) request_ids_.Failed(session, finished.order.request);
     return finished.blocks.status();
   }
-  if (!leases_.TenantOf(session)) {
+  const bool ended = !leases_.TenantOf(session);
+  if (undone || ended) {
     for (LeasedBlock& leased : *finished.blocks) {
       room_.GiveBack(std::move(leased), clock_.Now(), effects);
     }
-    return absl::CancelledError("the session has ended");
+    return absl::CancelledError(ended ? "the session has ended" : "the request was undone");
   }
   Grant grant;
   grant.blocks.reserve(finished.blocks->size());

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -69,7 +70,8 @@ class DeviceLedger {
   absl::Status CloseSegment(SessionId session, SegmentId segment, Effects& effects);
   void Cancel(SessionId session, CallId call, Effects& effects);
 
-  absl::Status ReportIdle(SessionId session, absl::Span<const IdleReport> reports);
+  absl::Status ReportIdle(SessionId session, absl::Span<const IdleReport> reports,
+                          Effects& effects);
   absl::StatusOr<TrimResult> Trim(const TrimRequest& request, Effects& effects);
   void Tick(Effects& effects) { TellAll(admission_.Tick(effects), effects); }
   absl::Time NextDue() const { return admission_.NextDue(); }
@@ -130,6 +132,8 @@ class DeviceLedger {
   Admission admission_;
   const Placements placements_;
   RequestIds request_ids_;
+  // Calls whose request was undone while the device was at work for it.
+  std::set<CallId> undone_;
   std::map<SessionId, size_t> deferred_;  // Answers that each session is owed; never 0.
   uint64_t last_order_ = 0;
 };

@@ -71,6 +71,7 @@ struct Ticked {};
 // order, and how the job ended.
 struct JobFilled {
   std::vector<Bytes> required;
+  std::vector<size_t> refused;  // Positions in `required`: what the device did not allocate.
   absl::StatusCode code = absl::StatusCode::kOk;
   absl::Duration took;
 };

@@ -88,6 +88,12 @@ bool DeviceRoom::Redeem(uint32_t heap, Bytes promised, Bytes bytes) {
   return true;
 }
 
+bool DeviceRoom::CanKeepPromisesOn(uint32_t heap) const {
+  const HeapBudget& budget = heaps_[heap];
+  const Bytes stays = budget.in_use() - budget.being_freed() - EvictableOn(heap).bytes;
+  return stays + budget.promised() <= budget.now() && AllocationsThatStay() <= count_limit_.blocks;
+}
+
 DeviceRoom::Evictable DeviceRoom::EvictableOn(uint32_t heap) const {
   const PoolSet::Idle idle = pools_.IdleOn(heap);
   Evictable sum{idle.bytes, idle.blocks};
@@ -108,13 +114,18 @@ Bytes DeviceRoom::RoomNow(uint32_t heap) const {
   return std::min(heaps_[heap].available(), heaps_[heap].uncommitted());
 }
 
-uint64_t DeviceRoom::AllocationRoom() const {
-  uint64_t kept = allocations_ - being_freed_ + promised_;
+uint64_t DeviceRoom::AllocationsThatStay() const {
+  uint64_t stay = allocations_ - being_freed_ + promised_;
   for (uint32_t heap = 0; heap < heaps_.size(); ++heap) {
     const uint64_t evictable = EvictableOn(heap).blocks;
-    kept -= std::min(kept, evictable);
+    stay -= std::min(stay, evictable);
   }
-  return count_limit_.blocks > kept ? count_limit_.blocks - kept : 0;
+  return stay;
+}
+
+uint64_t DeviceRoom::AllocationRoom() const {
+  const uint64_t stay = AllocationsThatStay();
+  return count_limit_.blocks > stay ? count_limit_.blocks - stay : 0;
 }
 
 void DeviceRoom::GiveBack(LeasedBlock leased, absl::Time now, Effects& effects) {

@@ -57,6 +57,9 @@ class DeviceRoom {
   void BreakPromise(uint32_t heap, Bytes bytes);
   void EvictForPromises(Effects& effects);
   [[nodiscard]] bool Redeem(uint32_t heap, Bytes promised, Bytes bytes);
+  // Whether all that is promised on the heap will be there, if everything idle and
+  // unused goes: not where blocks were claimed that promises counted on.
+  bool CanKeepPromisesOn(uint32_t heap) const;
 
   // What could be had on a heap, if everything idle and unused went; and how many
   // allocations.
@@ -97,6 +100,7 @@ class DeviceRoom {
     uint64_t blocks = 0;
   };
   Evictable EvictableOn(uint32_t heap) const;
+  uint64_t AllocationsThatStay() const;  // Promised ones included.
   bool EvictUnusedSegment(std::optional<uint32_t> heap, NotKeptReason reason, Effects& effects);
 
   const DeviceInfo& device_;

@@ -40,6 +40,7 @@ struct Effects {
   std::vector<std::pair<SessionId, Event>> events;
   std::vector<std::string> warnings;
   std::vector<RecordedTurn> turns;
+  bool read_heaps = false;            // Have DeviceMemory::ReadHeaps called.
   std::optional<absl::Time> wake_by;  // For the Alarm.
 };
 

@@ -43,6 +43,13 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
       return room_.heap(a).limit() < room_.heap(b).limit();
     });
     const Bytes exact = want.least();
+    if (exact > device_.max_allocation_size) {
+      // By its alignment: a size over it is refused before.
+      refusal.limit = LimitKind::kMaxAllocationSize;
+      refusal.value = refusal.largest_now = device_.max_allocation_size.count();
+      refusal.requested = exact.count();
+      return refusal;
+    }
     if (exact > room_.heap(largest).limit()) {
       return refuse(largest, room_.heap(largest).limit(), exact);
     }
@@ -97,7 +104,16 @@ std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn rese
     Undo(plan);
     return Explain(order, want, reserve);
   }
-  return plan;
+  if (KeepsPromises(plan)) return plan;
+  Undo(plan);
+  return Explain(order, order.wants.back(), reserve);
+}
+
+// A later part may have claimed the block that an earlier one was to be had for.
+bool Planner::KeepsPromises(const Plan& plan) const {
+  return std::all_of(plan.parts.begin(), plan.parts.end(), [this](const Part& part) {
+    return part.promised == Bytes() || room_.CanKeepPromisesOn(room_.HeapOf(part.memory_type));
+  });
 }
 
 bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,

@@ -91,6 +91,7 @@ class Planner {
                 Part& part);
   bool FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
                    Part& part, std::optional<PoolChoice>& fallback);
+  bool KeepsPromises(const Plan& plan) const;
   bool TakeNow(size_t pool, uint32_t memory_type, Bytes bytes, ReserveOn reserve, Part& part);
   bool HasRoom(uint32_t heap, Bytes bytes, ReserveOn reserve) const;
   Refusal Explain(const Order& order, const Want& want, ReserveOn reserve) const;

@@ -38,8 +38,9 @@ absl::StatusOr<std::shared_ptr<const Placement>> Placements::WorkOut(
   };
   size_t group = 0;  // Where the present run of every-type pools began.
   for (size_t i = 0; i < pools_.size(); ++i) {
-    // Those of one key follow each other, and differ in nothing but the type.
-    if (!pools_[i].every_type || i == 0 || !pools_[i - 1].every_type) {
+    // Those of one key follow each other in the order of their types.
+    if (!pools_[i].every_type || i == 0 || !pools_[i - 1].every_type ||
+        pools_[i - 1].memory_type >= pools_[i].memory_type) {
       group = placement->pools.size();
     }
     const auto type = choice_of(pools_[i]);

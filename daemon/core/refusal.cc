@@ -93,6 +93,7 @@ std::optional<Refusal> RefusalOf(const absl::Status& status) {
   for (absl::string_view part : absl::StrSplit(text, ',')) {
     if (count == values.size() || !absl::SimpleAtoi(part, &values[count++])) return std::nullopt;
   }
+  if (count != values.size()) return std::nullopt;
   Refusal refusal;
   refusal.kind = static_cast<RefusalKind>(values[0]);
   refusal.limit = static_cast<LimitKind>(values[1]);

@@ -63,9 +63,8 @@ void RequestIds::Granted(SessionId session, RequestId request, const Grant& gran
   for (const GrantedBlock& block : grant.blocks) entry.held.push_back(block.id);
 }
 
-void RequestIds::Failed(SessionId session, RequestId request, CallId call) {
-  const auto found = entries_.find({session, request});
-  if (found != entries_.end() && found->second.call == call) entries_.erase(found);
+void RequestIds::Failed(SessionId session, RequestId request) {
+  if (request != RequestId()) entries_.erase({session, request});
 }
 
 void RequestIds::Released(SessionId session, RequestId request, BlockId block) {

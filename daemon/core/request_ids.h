@@ -40,8 +40,7 @@ class RequestIds {
   // unset id; likewise below.
   void Wait(SessionId session, const AllocateRequest& request, CallId call);
   void Granted(SessionId session, RequestId request, const Grant& grant);
-  // `call` ended without a grant. Nothing where the id stands for another call by now.
-  void Failed(SessionId session, RequestId request, CallId call);
+  void Failed(SessionId session, RequestId request);
   void Released(SessionId session, RequestId request, BlockId block);
   void EndSession(SessionId session);
 

@@ -23,7 +23,23 @@ v1::DeviceType TypeMessage(DeviceType type) {
   return v1::DEVICE_TYPE_OTHER;
 }
 
+void AddHandleTypes(const HandleTypes& types, google::protobuf::RepeatedField<int>& out) {
+  for (HandleType type : {HandleType::kOpaqueFd, HandleType::kDmaBuf}) {
+    if (types.has(type)) out.Add(HandleTypeMessage(type));
+  }
+}
+
 }  // namespace
+
+v1::HandleType HandleTypeMessage(HandleType type) {
+  switch (type) {
+    case HandleType::kOpaqueFd:
+      return v1::HANDLE_TYPE_OPAQUE_FD;
+    case HandleType::kDmaBuf:
+      return v1::HANDLE_TYPE_DMA_BUF;
+  }
+  return v1::HANDLE_TYPE_UNSPECIFIED;
+}
 
 v1::Device DeviceMessage(const DeviceInfo& device) {
   v1::Device message;
@@ -46,7 +62,10 @@ v1::Device DeviceMessage(const DeviceInfo& device) {
     out.set_heap_index(type.heap);
     out.set_property_flags(type.property_flags);
     out.set_exportable(type.exportable.any());
+    AddHandleTypes(type.exportable, *out.mutable_handle_types());
   }
+  message.set_device_addresses(device.device_addresses);
+  AddHandleTypes(device.dedicated_only, *message.mutable_dedicated_only());
   message.set_max_allocation_size(device.max_allocation_size.count());
   return message;
 }

@@ -12,5 +12,7 @@ namespace heapbroker {
 
 v1::Device DeviceMessage(const DeviceInfo& device);
 
+v1::HandleType HandleTypeMessage(HandleType type);
+
 }  // namespace heapbroker
 #endif  // DAEMON_MESSAGES_DEVICE_MESSAGE_H_

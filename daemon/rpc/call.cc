@@ -2,11 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/call.h"
 
+#include <chrono>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "common/grpc/status.h"
 
 namespace heapbroker {
+namespace {
+
+absl::Time DeadlineOf(const grpc::ServerContext& context) {
+  const std::chrono::system_clock::time_point deadline = context.deadline();
+  // How gRPC says that there is none.
+  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
+  return absl::FromChrono(deadline);
+}
+
+}  // namespace
 
 absl::Status ShuttingDown() {
   return absl::UnavailableError("the daemon is shutting down; connect again when it is back");
@@ -44,7 +56,8 @@ void Call::OnArrival(bool ok) {
   if (!accepted) {
     Abort(ShuttingDown());
   } else if (open) {
-    Handle(Caller{ReadSessionToken(transport_->context.client_metadata())},
+    const grpc::ServerContext& context = transport_->context;
+    Handle(Caller{ReadSessionToken(context.client_metadata()), DeadlineOf(context)},
            std::move(transport_->request));
   }
   EndOperation();

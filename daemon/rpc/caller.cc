@@ -39,17 +39,39 @@ absl::StatusOr<std::optional<Session>> FindSession(const Sessions& sessions, con
   return std::optional<Session>(std::move(session));
 }
 
+namespace {
+
+absl::Status NoSession() {
+  return absl::UnauthenticatedError(
+      absl::StrCat("the call came without a session; say hello on the session socket and send "
+                   "Welcome.token in the metadata key ",
+                   kSessionMetadataKey));
+}
+
+}  // namespace
+
 absl::StatusOr<Session> FindClientSession(const Sessions& sessions, const Caller& caller) {
   HB_ASSIGN_OR_RETURN(std::optional<Session> session, FindSession(sessions, caller));
-  if (!session.has_value()) {
-    return absl::UnauthenticatedError(
-        absl::StrCat("the call came without a session; say hello on the session socket and send "
-                     "Welcome.token in the metadata key ",
-                     kSessionMetadataKey));
-  }
+  if (!session.has_value()) return NoSession();
   if (session->identity.observer) {
     return absl::FailedPreconditionError(
         "the session is an observer's, which holds no memory; say hello with `observer` unset");
+  }
+  return *std::move(session);
+}
+
+bool IsAdministrator(const Session& session, uid_t daemon_uid) {
+  return session.identity.uid == 0 || session.identity.uid == daemon_uid;
+}
+
+absl::StatusOr<Session> FindAdministrator(const Sessions& sessions, const Caller& caller,
+                                          uid_t daemon_uid, absl::string_view what) {
+  HB_ASSIGN_OR_RETURN(std::optional<Session> session, FindSession(sessions, caller));
+  if (!session.has_value()) return NoSession();
+  if (!IsAdministrator(*session, daemon_uid)) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "only root and the daemon's own user (uid ", daemon_uid, ") may ", what,
+        "; the session is of uid ", session->identity.uid, ": connect as one of them"));
   }
   return *std::move(session);
 }

@@ -5,10 +5,14 @@
 #ifndef DAEMON_RPC_CALLER_H_
 #define DAEMON_RPC_CALLER_H_
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "daemon/core/sessions.h"
 #include "grpcpp/support/string_ref.h"
 
@@ -18,6 +22,8 @@ struct Caller {
   // Empty where none was sent.
   //   UNAUTHENTICATED  what was sent is no token
   absl::StatusOr<std::optional<SessionToken>> token = std::optional<SessionToken>();
+  // When the client stops waiting; InfiniteFuture where it did not say.
+  absl::Time deadline = absl::InfiniteFuture();
 };
 
 // The token in a call's metadata; see Caller::token.
@@ -32,6 +38,16 @@ absl::StatusOr<std::optional<Session>> FindSession(const Sessions& sessions, con
 //   UNAUTHENTICATED      no token, or one that names no open session
 //   FAILED_PRECONDITION  the session is an observer's
 absl::StatusOr<Session> FindClientSession(const Sessions& sessions, const Caller& caller);
+
+// Root and the daemon's own user.
+bool IsAdministrator(const Session& session, uid_t daemon_uid);
+
+// The session of a call that only administrators may make; an observer's will do.
+//   UNAUTHENTICATED    no token, or one that names no open session
+//   PERMISSION_DENIED  the session is nobody's who may; `what` is what they may do:
+//                      "trim"
+absl::StatusOr<Session> FindAdministrator(const Sessions& sessions, const Caller& caller,
+                                          uid_t daemon_uid, absl::string_view what);
 
 }  // namespace heapbroker
 #endif  // DAEMON_RPC_CALLER_H_

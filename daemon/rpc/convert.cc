@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/convert.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/base/text.h"
+#include "daemon/core/memory_type_wish.h"
+#include "daemon/messages/device_message.h"
+#include "daemon/rpc/convert_time.h"
 
 namespace heapbroker {
 namespace {
@@ -57,42 +61,100 @@ absl::StatusOr<SegmentId> CheckSegmentId(uint64_t id) {
   return SegmentId(id);
 }
 
-v1::HandleType HandleTypeMessage(HandleType type) {
+absl::StatusOr<MemoryTypeWish> WishOf(absl::string_view heap_key, absl::string_view field) {
+  absl::StatusOr<MemoryTypeWish> wish = ParseMemoryTypeWish(heap_key);
+  if (!wish.ok()) return BadField(field, wish.status().message());
+  if (wish->transient) {
+    return BadField(field,
+                    "\"transient\" is no property of memory but of a request; set "
+                    "BlockRequest.transient instead");
+  }
+  return wish;
+}
+
+// The oneof `memory` of `message`. `prefix` comes before the names of its fields.
+template <typename Message>
+absl::StatusOr<MemoryWish> MemoryOf(const Message& message, absl::string_view prefix) {
+  switch (message.memory_case()) {
+    case Message::kHeapKey:
+      return WishOf(message.heap_key(), absl::StrCat(prefix, "heap_key"));
+    case Message::kMemoryTypeIndex:
+      return MemoryTypeIndex{message.memory_type_index()};
+    case Message::kKind:
+    case Message::MEMORY_NOT_SET:
+      break;
+  }
+  return KindOf(message.kind(), absl::StrCat(prefix, "kind"));
+}
+
+absl::StatusOr<std::optional<HandleType>> HandleTypeOf(v1::HandleType type,
+                                                       absl::string_view field) {
   switch (type) {
-    case HandleType::kOpaqueFd:
-      return v1::HANDLE_TYPE_OPAQUE_FD;
-    case HandleType::kDmaBuf:
-      return v1::HANDLE_TYPE_DMA_BUF;
+    case v1::HANDLE_TYPE_UNSPECIFIED:
+      return std::optional<HandleType>();
+    case v1::HANDLE_TYPE_OPAQUE_FD:
+      return HandleType::kOpaqueFd;
+    case v1::HANDLE_TYPE_DMA_BUF:
+      return HandleType::kDmaBuf;
+    default:
+      return BadField(field, absl::StrCat(static_cast<int>(type),
+                                          " is no HandleType of this daemon; allowed are ",
+                                          static_cast<int>(v1::HandleType_MIN), " to ",
+                                          static_cast<int>(v1::HandleType_MAX)));
   }
-  return v1::HANDLE_TYPE_UNSPECIFIED;
 }
 
-void FillBlock(const GrantedBlock& block, const DeviceInfo& device, v1::Block& out) {
-  const uint32_t memory_type = block.block_class.memory_type;
-  out.set_block_id(block.id.value());
-  out.set_size(block.size.count());
-  out.set_allocation_size(block.allocation_size.count());
-  out.set_memory_type_index(memory_type);
-  out.set_memory_property_flags(device.memory_types[memory_type].property_flags);
-  out.set_handle_type(HandleTypeMessage(block.block_class.handle_type));
-  out.set_device_index(device.index);
+absl::StatusOr<Priority> PriorityOf(v1::Priority priority) {
+  switch (priority) {
+    case v1::PRIORITY_LOW:
+      return Priority::kLow;
+    case v1::PRIORITY_UNSPECIFIED:
+    case v1::PRIORITY_NORMAL:
+      return Priority::kNormal;
+    case v1::PRIORITY_HIGH:
+      return Priority::kHigh;
+    default:
+      return BadField("priority", absl::StrCat(static_cast<int>(priority),
+                                               " is no Priority of this daemon; allowed are ",
+                                               static_cast<int>(v1::Priority_MIN), " to ",
+                                               static_cast<int>(v1::Priority_MAX)));
+  }
 }
 
-}  // namespace
+// The refusal of a request that has waited long enough must still reach the
+// client, which takes a deadline that passes for an answer that got lost.
+absl::Time LastMomentBefore(const CallTimes& times) {
+  constexpr absl::Duration kMostForTheAnswer = absl::Milliseconds(100);
+  return times.deadline - std::min((times.deadline - times.now) / 10, kMostForTheAnswer);
+}
 
-absl::StatusOr<std::vector<BlockRequest>> BlockRequestsOf(const v1::AllocateRequest& message) {
-  std::vector<BlockRequest> requests;
-  requests.reserve(message.blocks_size());
-  for (const v1::BlockRequest& block : message.blocks()) {
-    BlockRequest request;
-    request.size = Bytes(block.size());
-    request.alignment = Bytes(block.alignment());
-    HB_ASSIGN_OR_RETURN(request.memory,
-                        KindOf(block.kind(), absl::StrCat("blocks[", requests.size(), "].kind")));
-    request.zeroed = block.zeroed();
-    requests.push_back(request);
+// Until when a request may wait, by its field `max_wait` and by its call.
+template <typename Message>
+absl::StatusOr<std::optional<absl::Time>> WaitUntilOf(const Message& message,
+                                                      const CallTimes& times) {
+  absl::Time until = LastMomentBefore(times);
+  if (message.has_max_wait()) {
+    HB_ASSIGN_OR_RETURN(const absl::Duration max_wait, DurationOf(message.max_wait(), "max_wait"));
+    until = std::min(until, times.now + max_wait);
   }
-  return requests;
+  // Who has no deadline and names no time would wait for ever.
+  if (until == absl::InfiniteFuture() || until <= times.now) return std::optional<absl::Time>();
+  return until;
+}
+
+absl::StatusOr<BlockRequest> BlockRequestOf(const v1::BlockRequest& message,
+                                            absl::string_view prefix) {
+  BlockRequest request;
+  request.size = Bytes(message.size());
+  request.alignment = Bytes(message.alignment());
+  HB_ASSIGN_OR_RETURN(request.memory, MemoryOf(message, prefix));
+  HB_ASSIGN_OR_RETURN(request.handle_type,
+                      HandleTypeOf(message.handle_type(), absl::StrCat(prefix, "handle_type")));
+  request.device_address = message.device_address();
+  request.dedicated = message.dedicated();
+  request.transient = message.transient();
+  request.zeroed = message.zeroed();
+  return request;
 }
 
 absl::StatusOr<std::vector<BlockId>> BlockIdsOf(const v1::ReleaseRequest& message) {
@@ -108,20 +170,81 @@ absl::StatusOr<std::vector<BlockId>> BlockIdsOf(const v1::ReleaseRequest& messag
   return ids;
 }
 
-absl::StatusOr<OpenSegmentRequest> OpenSegmentRequestOf(const v1::OpenSegmentRequest& message) {
+// With MODE_ATTACH the segment is what its creator made it.
+absl::Status CheckAttach(const v1::OpenSegmentRequest& message) {
+  const auto unset = [](absl::string_view field) {
+    return BadField(field, "must be unset with MODE_ATTACH");
+  };
+  if (message.size() != 0) return unset("size");
+  if (message.has_heap_key()) return unset("heap_key");
+  if (message.has_memory_type_index()) return unset("memory_type_index");
+  if (message.kind() != v1::MEMORY_KIND_UNSPECIFIED) return unset("kind");
+  if (message.handle_type() != v1::HANDLE_TYPE_UNSPECIFIED) return unset("handle_type");
+  return absl::OkStatus();
+}
+
+void FillBlock(const GrantedBlock& block, const DeviceInfo& device, v1::Block& out) {
+  const uint32_t memory_type = block.block_class.memory_type;
+  out.set_block_id(block.id.value());
+  out.set_size(block.size.count());
+  out.set_allocation_size(block.allocation_size.count());
+  out.set_memory_type_index(memory_type);
+  out.set_memory_property_flags(device.memory_types[memory_type].property_flags);
+  out.set_handle_type(HandleTypeMessage(block.block_class.handle_type));
+  out.set_device_index(device.index);
+  out.set_device_address(block.block_class.device_address);
+  out.set_dedicated(block.block_class.dedicated);
+}
+
+}  // namespace
+
+absl::StatusOr<AllocateRequest> AllocateRequestOf(const v1::AllocateRequest& message,
+                                                  const CallTimes& times) {
+  AllocateRequest request;
+  request.request_id = RequestId(message.request_id());
+  HB_ASSIGN_OR_RETURN(request.priority, PriorityOf(message.priority()));
+  HB_ASSIGN_OR_RETURN(request.wait_until, WaitUntilOf(message, times));
+  request.blocks.reserve(message.blocks_size());
+  for (const v1::BlockRequest& block : message.blocks()) {
+    HB_ASSIGN_OR_RETURN(
+        BlockRequest converted,
+        BlockRequestOf(block, absl::StrCat("blocks[", request.blocks.size(), "].")));
+    request.blocks.push_back(converted);
+  }
+  return request;
+}
+
+absl::StatusOr<ReleaseTarget> ReleaseTargetOf(const v1::ReleaseRequest& message) {
+  ReleaseTarget target;
+  target.request = RequestId(message.request_id());
+  HB_ASSIGN_OR_RETURN(target.blocks, BlockIdsOf(message));
+  const bool by_request = message.request_id() != 0;
+  if (by_request && !target.blocks.empty()) {
+    return BadField("request_id", "is set beside `block_ids`; send one of both");
+  }
+  if (!by_request && target.blocks.empty()) {
+    return BadField("block_ids", "is empty; say which blocks, or set `request_id` instead");
+  }
+  if (!by_request && message.has_device_index()) {
+    return BadField("device_index", "goes with `request_id`; blocks tell their device themselves");
+  }
+  return target;
+}
+
+absl::StatusOr<OpenSegmentRequest> OpenSegmentRequestOf(const v1::OpenSegmentRequest& message,
+                                                        const CallTimes& times) {
   OpenSegmentRequest request;
   HB_RETURN_IF_ERROR(CheckName("name", message.name()));
   request.name = message.name();
   HB_ASSIGN_OR_RETURN(request.mode, ModeOf(message));
+  HB_ASSIGN_OR_RETURN(request.wait_until, WaitUntilOf(message, times));
   if (request.mode != OpenMode::kCreateOrAttach) {
-    if (message.size() != 0) return BadField("size", "must be unset with MODE_ATTACH");
-    if (message.kind() != v1::MEMORY_KIND_UNSPECIFIED) {
-      return BadField("kind", "must be unset with MODE_ATTACH");
-    }
+    HB_RETURN_IF_ERROR(CheckAttach(message));
     return request;
   }
   request.size = Bytes(message.size());
-  HB_ASSIGN_OR_RETURN(request.memory, KindOf(message.kind(), "kind"));
+  HB_ASSIGN_OR_RETURN(request.memory, MemoryOf(message, ""));
+  HB_ASSIGN_OR_RETURN(request.handle_type, HandleTypeOf(message.handle_type(), "handle_type"));
   return request;
 }
 

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/convert_stats.h"
 
-#include <time.h>
+#include <optional>
 
 #include "daemon/messages/device_message.h"
 #include "daemon/rpc/convert.h"
+#include "daemon/rpc/convert_refusal.h"
+#include "daemon/rpc/convert_time.h"
 
 namespace heapbroker {
 namespace {
@@ -16,6 +18,17 @@ void FillHeap(const HeapStats& heap, v1::HeapStats& out) {
   out.set_budget(heap.budget.count());
   out.set_in_use(heap.in_use.count());
   out.set_peak_in_use(heap.peak_in_use.count());
+  out.set_available(heap.available.count());
+  if (heap.driver.has_value()) {
+    out.set_driver_budget(heap.driver->budget.count());
+    out.set_driver_usage(heap.driver->usage.count());
+  }
+  if (heap.others_in_use.has_value()) out.set_others_in_use(heap.others_in_use->count());
+  out.set_idle_in_clients(heap.idle_in_clients.count());
+  out.set_waiting_requests(heap.waiting_requests);
+  if (heap.smallest_driver_refusal.has_value()) {
+    out.set_smallest_driver_refusal(heap.smallest_driver_refusal->count());
+  }
 }
 
 void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
@@ -34,6 +47,9 @@ void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
   };
   v1::NotKeptReasons& not_kept = *out.mutable_not_kept();
   not_kept.set_count(dropped(NotKeptReason::kCount));
+  not_kept.set_capacity(dropped(NotKeptReason::kCapacity));
+  not_kept.set_ttl(dropped(NotKeptReason::kTtl));
+  not_kept.set_trim(dropped(NotKeptReason::kTrim));
   not_kept.set_pressure(dropped(NotKeptReason::kPressure));
   not_kept.set_unclean_end(dropped(NotKeptReason::kUncleanEnd));
   not_kept.set_never_cached(dropped(NotKeptReason::kNeverCached));
@@ -41,6 +57,17 @@ void FillReasons(const PoolStats& pool, v1::PoolStatsRow& out) {
 
 void FillLimits(const PoolLimits& limits, v1::PoolLimits& out) {
   out.set_max_free_allocation_count(limits.max_free_allocation_count);
+  out.set_max_allocation_size(limits.max_allocation_size.count());
+  out.set_max_allocation_capacity(limits.max_allocation_capacity.count());
+}
+
+void FillRequests(const RequestTotals& requests, v1::RequestTotals& out) {
+  out.set_granted(requests.granted);
+  out.set_queued(requests.queued);
+  out.set_never_fit(requests.never_fit);
+  out.set_limit_reached(requests.limit_reached);
+  out.set_failed(requests.failed);
+  out.set_cancelled(requests.cancelled);
 }
 
 void FillPool(const PoolStats& pool, const DeviceInfo& device, v1::PoolStatsRow& out) {
@@ -54,6 +81,7 @@ void FillPool(const PoolStats& pool, const DeviceInfo& device, v1::PoolStatsRow&
   out.set_being_freed_bytes(pool.being_freed.count());
   out.set_peak_leased_bytes(pool.peak_leased.count());
   out.set_peak_idle_bytes(pool.peak_idle.count());
+  out.set_peak_total_bytes(pool.peak_total.count());
   out.set_largest_idle_block_bytes(pool.largest_idle_block.count());
   out.set_rounding_bytes(pool.rounding.count());
   out.set_leased_blocks(pool.leased_blocks);
@@ -88,6 +116,12 @@ v1::DeviceStats DeviceStatsMessage(const DeviceStats& stats) {
   message.set_max_allocations(stats.max_allocations);
   message.set_segments(stats.segments);
   message.set_segment_bytes(stats.segment_bytes.count());
+  for (const CountLimit& limit : stats.count_limits) {
+    v1::CountLimit& out = *message.add_count_limits();
+    out.set_limit(LimitMessage(limit.kind));
+    out.set_blocks(limit.blocks);
+  }
+  FillRequests(stats.requests, *message.mutable_requests());
   return message;
 }
 
@@ -108,6 +142,21 @@ v1::SessionInfo SessionMessage(const Session& session, const HolderStats& holdin
   return message;
 }
 
+v1::LeaseInfo LeaseMessage(const LeaseStats& lease) {
+  v1::LeaseInfo message;
+  message.set_block_id(lease.block.value());
+  message.set_session_id(lease.session.value());
+  message.set_uid(lease.tenant.uid());
+  message.set_device_index(DeviceIndexOf(lease.block));
+  message.set_memory_type_index(lease.block_class.memory_type);
+  message.set_handle_type(HandleTypeMessage(lease.block_class.handle_type));
+  message.set_pool(lease.pool);
+  message.set_size(lease.size.count());
+  message.set_allocated_bytes(lease.allocated.count());
+  *message.mutable_start_time() = TimestampMessage(lease.since);
+  return message;
+}
+
 v1::SegmentInfo SegmentMessage(const SegmentStats& segment, uint32_t device_index, Names names) {
   v1::SegmentInfo message;
   message.set_segment_id(segment.id.value());
@@ -123,14 +172,6 @@ v1::SegmentInfo SegmentMessage(const SegmentStats& segment, uint32_t device_inde
     *message.mutable_checksum() = ChecksumMessage(*segment.checksum);
   }
   message.set_device_index(device_index);
-  return message;
-}
-
-google::protobuf::Timestamp TimestampMessage(absl::Time time) {
-  const timespec value = absl::ToTimespec(time);
-  google::protobuf::Timestamp message;
-  message.set_seconds(value.tv_sec);
-  message.set_nanos(static_cast<int32_t>(value.tv_nsec));
   return message;
 }
 

@@ -20,10 +20,11 @@ v1::DeviceStats DeviceStatsMessage(const DeviceStats& stats);
 
 v1::SessionInfo SessionMessage(const Session& session, const HolderStats& holdings, Names names);
 
+// Shows no names: the session's are elsewhere.
+v1::LeaseInfo LeaseMessage(const LeaseStats& lease);
+
 // `device_index` is that of the device whose segment it is.
 v1::SegmentInfo SegmentMessage(const SegmentStats& segment, uint32_t device_index, Names names);
-
-google::protobuf::Timestamp TimestampMessage(absl::Time time);
 
 }  // namespace heapbroker
 #endif  // DAEMON_RPC_CONVERT_STATS_H_

@@ -15,7 +15,7 @@ using grpc::health::v1::HealthCheckResponse;
 
 bool IsKnown(const std::string& service) {
   return service.empty() || service == "heapbroker.v1.MemoryBroker" ||
-         service == "heapbroker.v1.PoolStats";
+         service == "heapbroker.v1.PoolStats" || service == "heapbroker.v1.Admin";
 }
 
 }  // namespace
@@ -46,10 +46,10 @@ HealthCheckResponse HealthService::Now(bool known) const {
 void HealthService::Check(const Caller& /*caller*/, const HealthCheckRequest& request,
                           UnaryReply<HealthCheckResponse> reply) {
   if (IsKnown(request.service())) return reply.Finish(Now(/*known=*/true));
-  reply.Finish(
-      absl::NotFoundError(absl::StrCat("service: there is no \"", Printable(request.service()),
-                                       "\" here; known are \"\" for the daemon as a whole, "
-                                       "heapbroker.v1.MemoryBroker and heapbroker.v1.PoolStats")));
+  reply.Finish(absl::NotFoundError(
+      absl::StrCat("service: there is no \"", Printable(request.service()),
+                   "\" here; known are \"\" for the daemon as a whole, "
+                   "heapbroker.v1.MemoryBroker, heapbroker.v1.PoolStats and heapbroker.v1.Admin")));
 }
 
 void HealthService::Watch(const Caller& /*caller*/, const HealthCheckRequest& request,

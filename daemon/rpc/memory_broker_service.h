@@ -6,11 +6,16 @@
 #ifndef DAEMON_RPC_MEMORY_BROKER_SERVICE_H_
 #define DAEMON_RPC_MEMORY_BROKER_SERVICE_H_
 
-#include "daemon/core/device_broker.h"
+#include <optional>
+
+#include "common/base/clock.h"
+#include "daemon/core/devices.h"
 #include "daemon/core/sessions.h"
+#include "daemon/rpc/bidi_call.h"
 #include "daemon/rpc/caller.h"
 #include "daemon/rpc/pending_calls.h"
 #include "daemon/rpc/unary_call.h"
+#include "daemon/rpc/watch_streams.h"
 #include "heapbroker/v1/broker.pb.h"
 
 namespace heapbroker {
@@ -22,14 +27,19 @@ namespace heapbroker {
 //                                     └─ client gone ─▶ Cancel ─▶ event, dropped
 //
 // Whatever is granted to a call that cannot be answered any more is given back
-// at once: its client does not know of it and never would give it back.
+// at once: its client does not know of it and never would give it back. Not so
+// where the client gave the request an id: it repeats or undoes it by that, and a
+// repetition may have been answered with the same grant.
 //
 // Thread-safe. No method blocks.
 class MemoryBrokerService {
  public:
-  // All must outlive the service and every event that the core delivers.
-  // `pending` is the event sink of `broker`.
-  MemoryBrokerService(const Sessions& sessions, DeviceBroker& broker, PendingCalls& pending);
+  using WatchReply = BidiReply<v1::WatchRequest, v1::WatchEvent>;
+
+  // All must outlive the service and every event that the core delivers. The
+  // devices' events come to `pending` and `watches`.
+  MemoryBrokerService(const Sessions& sessions, const Devices& devices, PendingCalls& pending,
+                      WatchStreams& watches, const Clock& clock);
 
   void Allocate(const Caller& caller, const v1::AllocateRequest& request,
                 UnaryReply<v1::AllocateResponse> reply);
@@ -42,6 +52,9 @@ class MemoryBrokerService {
   void CloseSegment(const Caller& caller, const v1::CloseSegmentRequest& request,
                     UnaryReply<v1::CloseSegmentResponse> reply);
 
+  // Ends with OK when the client has said all that it has to say.
+  void Watch(const Caller& caller, WatchReply reply);
+
  private:
   absl::StatusOr<v1::ReleaseResponse> DoRelease(const Caller& caller,
                                                 const v1::ReleaseRequest& request);
@@ -50,18 +63,40 @@ class MemoryBrokerService {
   absl::StatusOr<v1::CloseSegmentResponse> DoClose(const Caller& caller,
                                                    const v1::CloseSegmentRequest& request);
 
-  void StartAllocate(SessionId session, const std::vector<BlockRequest>& blocks,
+  // Who asked for what comes later, and where.
+  struct Asked {
+    Caller caller;
+    SessionId session;
+    DeviceBroker& device;
+  };
+  struct OpenWatch;
+
+  void StartAllocate(const Asked& asked, const AllocateRequest& request,
                      const UnaryReply<v1::AllocateResponse>& reply);
-  void StartOpenSegment(SessionId session, OpenSegmentRequest segment,
+  void StartOpenSegment(const Asked& asked, OpenSegmentRequest segment,
                         const UnaryReply<v1::OpenSegmentResponse>& reply);
-  void AnswerAllocate(SessionId session, const absl::StatusOr<Grant>& grant,
+  void AnswerAllocate(const Asked& asked, RequestId request, const absl::StatusOr<Grant>& grant,
                       const UnaryReply<v1::AllocateResponse>& reply);
-  void AnswerOpenSegment(SessionId session, const absl::StatusOr<SegmentView>& segment,
+  void AnswerOpenSegment(const Asked& asked, const absl::StatusOr<SegmentView>& segment,
                          const UnaryReply<v1::OpenSegmentResponse>& reply);
 
+  // One message of a Watch; empty when the client has said all. An error ends it.
+  absl::Status TakeReport(OpenWatch& watch,
+                          const absl::StatusOr<std::optional<v1::WatchRequest>>& message);
+  // The session listens no more and keeps nothing idle, unless it has another Watch.
+  void EndWatch(OpenWatch& watch);
+
+  // An error of `device` as the client can use it: with details, where it is one
+  // of memory; and the core cannot tell a session that has ended from one that was
+  // never let onto the device.
+  absl::Status Explain(const absl::Status& status, const Caller& caller,
+                       const DeviceBroker& device) const;
+
   const Sessions& sessions_;
-  DeviceBroker& broker_;
+  const Devices& devices_;
   PendingCalls& pending_;
+  WatchStreams& watches_;
+  const Clock& clock_;
 };
 
 }  // namespace heapbroker

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/methods.h"
 
+#include <utility>
+
 namespace heapbroker {
 namespace {
 
@@ -25,21 +27,25 @@ UnaryMethod BindUnary(grpc::ServerCompletionQueue& queue, Stub& stub, RequestMet
 
 }  // namespace
 
-RpcMethods::RpcMethods(MemoryBrokerService& memory, PoolStatsService& stats, HealthService& health)
-    : memory_(memory), stats_(stats), health_(health) {}
+RpcMethods::RpcMethods(MemoryBrokerService& memory, PoolStatsService& stats, AdminService& admin,
+                       HealthService& health)
+    : memory_(memory), stats_(stats), admin_(admin), health_(health) {}
 
 void RpcMethods::Register(grpc::ServerBuilder& builder) {
   builder.RegisterService(&memory_stub_);
   builder.RegisterService(&stats_stub_);
+  builder.RegisterService(&admin_stub_);
   builder.RegisterService(&health_stub_);
 }
 
-void RpcMethods::ExpectCalls(grpc::ServerCompletionQueue& queue, LiveCalls& live) {
+void RpcMethods::ExpectCalls(grpc::ServerCompletionQueue& queue, LiveCalls& live, Beats& beats) {
   BindMemory(queue);
-  BindStats(queue);
+  BindStats(queue, beats);
+  BindAdmin(queue);
   BindHealth(queue);
   for (const UnaryMethod& method : unary_) UnaryCall::Expect(method, live);
   for (const StreamMethod& method : streams_) StreamCall::Expect(method, live);
+  for (const BidiMethod& method : bidi_) BidiCall::Expect(method, live);
 }
 
 void RpcMethods::BindMemory(grpc::ServerCompletionQueue& queue) {
@@ -53,9 +59,16 @@ void RpcMethods::BindMemory(grpc::ServerCompletionQueue& queue) {
   bind(&Stub::RequestOpenSegment, &Service::OpenSegment);
   bind(&Stub::RequestSealSegment, &Service::SealSegment);
   bind(&Stub::RequestCloseSegment, &Service::CloseSegment);
+  bidi_.push_back(BidiMethodOf<v1::WatchRequest, v1::WatchEvent>(
+      [this, &queue](auto* context, auto* stream, void* tag) {
+        memory_stub_.RequestWatch(context, stream, &queue, &queue, tag);
+      },
+      [this](const Caller& caller, MemoryBrokerService::WatchReply reply) {
+        memory_.Watch(caller, std::move(reply));
+      }));
 }
 
-void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue) {
+void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue, Beats& beats) {
   using Stub = decltype(stats_stub_);
   using Service = PoolStatsService;
   const auto bind = [&](auto request_method, auto handler) {
@@ -63,7 +76,21 @@ void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue) {
   };
   bind(&Stub::RequestGetStats, &Service::GetStats);
   bind(&Stub::RequestListSessions, &Service::ListSessions);
+  bind(&Stub::RequestListLeases, &Service::ListLeases);
   bind(&Stub::RequestListSegments, &Service::ListSegments);
+  streams_.push_back(StreamMethodOf<v1::WatchStatsRequest, v1::GetStatsResponse>(
+      [this, &queue](auto* context, auto* request, auto* writer, void* tag) {
+        stats_stub_.RequestWatchStats(context, request, writer, &queue, &queue, tag);
+      },
+      [this, &beats](const Caller& caller, const v1::WatchStatsRequest& request,
+                     StreamReply<v1::GetStatsResponse> reply) {
+        stats_.WatchStats(caller, request, std::move(reply), beats);
+      }));
+}
+
+void RpcMethods::BindAdmin(grpc::ServerCompletionQueue& queue) {
+  using Stub = decltype(admin_stub_);
+  unary_.push_back(BindUnary(queue, admin_stub_, &Stub::RequestTrim, admin_, &AdminService::Trim));
 }
 
 void RpcMethods::BindHealth(grpc::ServerCompletionQueue& queue) {

@@ -29,16 +29,15 @@ std::optional<PendingCalls::Handler> PendingCalls::Take(CallId call) {
 // The handler is destroyed here, not under the mutex.
 void PendingCalls::Remove(CallId call) { Take(call); }
 
-void PendingCalls::Deliver(SessionId /*session*/, Event event) {
-  if (auto* done = std::get_if<AllocateDone>(&event)) {
-    std::optional<Handler> handler = Take(done->call);
-    if (!handler.has_value()) return;
-    if (auto* allocate = std::get_if<AllocateHandler>(&*handler)) {
-      std::move (*allocate)(std::move(done->grant));
-    }
-    return;
+void PendingCalls::Deliver(AllocateDone done) {
+  std::optional<Handler> handler = Take(done.call);
+  if (!handler.has_value()) return;
+  if (auto* allocate = std::get_if<AllocateHandler>(&*handler)) {
+    std::move (*allocate)(std::move(done.grant));
   }
-  OpenSegmentDone& done = std::get<OpenSegmentDone>(event);
+}
+
+void PendingCalls::Deliver(OpenSegmentDone done) {
   std::optional<Handler> handler = Take(done.call);
   if (!handler.has_value()) return;
   if (auto* open = std::get_if<OpenSegmentHandler>(&*handler)) {

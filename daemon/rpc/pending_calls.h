@@ -25,7 +25,7 @@ namespace heapbroker {
 // no answer is ever unknown, and what it grants can be undone.
 //
 // Thread-safe; no handler is called under the mutex.
-class PendingCalls final : public EventSink {
+class PendingCalls {
  public:
   using AllocateHandler = absl::AnyInvocable<void(absl::StatusOr<Grant>) &&>;
   using OpenSegmentHandler = absl::AnyInvocable<void(absl::StatusOr<SegmentView>) &&>;
@@ -38,7 +38,9 @@ class PendingCalls final : public EventSink {
   // The core answered at once; no event follows. The handler is dropped.
   void Remove(CallId call);
 
-  void Deliver(SessionId session, Event event) override;
+  // Answers of calls that are not here are dropped.
+  void Deliver(AllocateDone done);
+  void Deliver(OpenSegmentDone done);
 
   size_t size() const;
 

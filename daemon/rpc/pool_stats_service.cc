@@ -7,64 +7,84 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "common/base/text.h"
 #include "common/posix/descriptors.h"
+#include "daemon/rpc/convert_time.h"
+#include "daemon/rpc/pages.h"
 
 namespace heapbroker {
 namespace {
 
-constexpr uint32_t kDefaultPageSize = 100;
-constexpr uint32_t kMaxPageSize = 1000;
-
-absl::StatusOr<size_t> PageSizeOf(uint32_t page_size) {
-  if (page_size > kMaxPageSize) {
-    return absl::InvalidArgumentError(absl::StrCat("page_size: is ", page_size,
-                                                   "; allowed are 1 to ", kMaxPageSize,
-                                                   ", or 0 for ", kDefaultPageSize));
-  }
-  return page_size == 0 ? kDefaultPageSize : page_size;
-}
-
-// A page's token is the last id on it: lists are ordered by id, and ids are not
-// used again, so nothing is shown twice or left out because something ended.
-absl::StatusOr<uint64_t> LastIdOf(const std::string& page_token) {
-  if (page_token.empty()) return 0;
-  uint64_t id = 0;
-  if (!absl::SimpleAtoi(page_token, &id)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("page_token: \"", Printable(page_token),
-                     "\" did not come from here; send next_page_token of the last reply"));
-  }
-  return id;
-}
+// More streams than any machine has people who look at it; each costs a snapshot
+// of every device at every beat.
+constexpr size_t kMaxWatchers = 256;
+constexpr absl::Duration kMinInterval = absl::Milliseconds(100);
+constexpr absl::Duration kMaxInterval = absl::Hours(1);
 
 }  // namespace
 
-PoolStatsService::PoolStatsService(const Sessions& sessions, const DeviceBroker& broker,
+PoolStatsService::PoolStatsService(const Sessions& sessions, const Devices& devices,
                                    PoolStatsOptions options)
-    : sessions_(sessions), broker_(broker), options_(std::move(options)) {}
+    : sessions_(sessions), devices_(devices), options_(std::move(options)) {}
 
-void PoolStatsService::GetStats(const Caller& caller, const v1::GetStatsRequest& /*request*/,
-                                UnaryReply<v1::GetStatsResponse> reply) {
-  reply.Finish(DoGetStats(caller));
-}
-
-absl::StatusOr<v1::GetStatsResponse> PoolStatsService::DoGetStats(const Caller& caller) {
-  // Nothing here depends on who asks, but a token that has ended is told so.
-  HB_RETURN_IF_ERROR(FindSession(sessions_, caller).status());
+v1::GetStatsResponse PoolStatsService::Now() const {
   v1::GetStatsResponse response;
   response.set_version(options_.version);
   *response.mutable_start_time() = TimestampMessage(options_.start_time);
-  *response.add_devices() = DeviceStatsMessage(broker_.Stats());
+  for (const DeviceBroker* device : devices_.all()) {
+    *response.add_devices() = DeviceStatsMessage(device->Stats());
+  }
   const Sessions::Counts counts = sessions_.Count();
   response.set_client_sessions(static_cast<uint32_t>(counts.clients));
   response.set_observer_sessions(static_cast<uint32_t>(counts.observers));
   response.set_open_descriptors(OpenDescriptorCount());
   response.set_max_descriptors(DescriptorLimit());
   return response;
+}
+
+void PoolStatsService::GetStats(const Caller& caller, const v1::GetStatsRequest& /*request*/,
+                                UnaryReply<v1::GetStatsResponse> reply) {
+  // Nothing here depends on who asks, but a token that has ended is told so.
+  if (const auto viewer = FindSession(sessions_, caller); !viewer.ok()) {
+    return reply.Finish(viewer.status());
+  }
+  reply.Finish(Now());
+}
+
+absl::StatusOr<absl::Duration> PoolStatsService::CheckWatch(
+    const Caller& caller, const v1::WatchStatsRequest& request) const {
+  HB_RETURN_IF_ERROR(FindSession(sessions_, caller).status());
+  HB_ASSIGN_OR_RETURN(const absl::Duration interval, DurationOf(request.interval(), "interval"));
+  if (interval >= kMinInterval && interval <= kMaxInterval) return interval;
+  return absl::InvalidArgumentError(
+      absl::StrCat("interval: is ", absl::FormatDuration(interval), "; allowed are 100 ms to 1 h"));
+}
+
+void PoolStatsService::WatchStats(const Caller& caller, const v1::WatchStatsRequest& request,
+                                  StreamReply<v1::GetStatsResponse> reply, Beats& beats) {
+  const absl::StatusOr<absl::Duration> interval = CheckWatch(caller, request);
+  if (!interval.ok()) return reply.Finish(interval.status());
+  if (!TakeWatcher()) {
+    return reply.Finish(absl::ResourceExhaustedError(
+        absl::StrCat("the daemon has ", kMaxWatchers,
+                     " streams of WatchStats, and no more; end one, or call GetStats")));
+  }
+  reply.SetSource([this] { return Now(); });
+  reply.Changed();
+  const uint64_t beat = beats.Add(*interval, [reply] { reply.Changed(); });
+  reply.OnCancelled([this, &beats, beat] {
+    beats.Remove(beat);
+    MutexLock lock(mutex_);
+    --watchers_;
+  });
+}
+
+bool PoolStatsService::TakeWatcher() {
+  MutexLock lock(mutex_);
+  if (watchers_ == kMaxWatchers) return false;
+  ++watchers_;
+  return true;
 }
 
 void PoolStatsService::ListSessions(const Caller& caller, const v1::ListSessionsRequest& request,
@@ -87,9 +107,39 @@ absl::StatusOr<v1::ListSessionsResponse> PoolStatsService::DoListSessions(
   }
   for (const Session& session : sessions) {
     *response.add_sessions() =
-        SessionMessage(session, broker_.Holdings(session.id), NamesFor(viewer, session.tenant()));
+        SessionMessage(session, HoldingsOf(session.id), NamesFor(viewer, session.tenant()));
   }
   return response;
+}
+
+HolderStats PoolStatsService::HoldingsOf(SessionId session) const {
+  HolderStats sum;
+  for (const DeviceBroker* device : devices_.all()) {
+    const HolderStats there = device->Holdings(session);
+    sum.leased_blocks += there.leased_blocks;
+    sum.leased_bytes += there.leased_bytes;
+    sum.attached_segments += there.attached_segments;
+  }
+  return sum;
+}
+
+void PoolStatsService::ListLeases(const Caller& caller, const v1::ListLeasesRequest& request,
+                                  UnaryReply<v1::ListLeasesResponse> reply) {
+  reply.Finish(DoListLeases(caller, request));
+}
+
+absl::StatusOr<v1::ListLeasesResponse> PoolStatsService::DoListLeases(
+    const Caller& caller, const v1::ListLeasesRequest& request) {
+  HB_RETURN_IF_ERROR(FindSession(sessions_, caller).status());
+  HB_ASSIGN_OR_RETURN(const size_t page_size, PageSizeOf(request.page_size()));
+  HB_ASSIGN_OR_RETURN(const uint64_t last, LastIdOf(request.page_token()));
+  if (last != 0 && devices_.Of(BlockId(last)) == nullptr) return ForeignToken(request.page_token());
+  LeasePage page(page_size, SessionId(request.session_id()));
+  for (size_t device = DeviceIndexOf(BlockId(last)); device < devices_.all().size(); ++device) {
+    const bool resumed = last != 0 && device == DeviceIndexOf(BlockId(last));
+    if (!page.AddFrom(*devices_.all()[device], resumed ? BlockId(last) : BlockId())) break;
+  }
+  return page.Take();
 }
 
 void PoolStatsService::ListSegments(const Caller& caller, const v1::ListSegmentsRequest& request,
@@ -102,27 +152,30 @@ absl::StatusOr<v1::ListSegmentsResponse> PoolStatsService::DoListSegments(
   HB_ASSIGN_OR_RETURN(const std::optional<Session> viewer, FindSession(sessions_, caller));
   HB_ASSIGN_OR_RETURN(const size_t page_size, PageSizeOf(request.page_size()));
   HB_ASSIGN_OR_RETURN(const uint64_t last, LastIdOf(request.page_token()));
-  const std::vector<SegmentStats> segments = broker_.ListSegments();
-  auto next = std::find_if(segments.begin(), segments.end(), [last](const SegmentStats& segment) {
-    return segment.id > SegmentId(last);
-  });
-  v1::ListSegmentsResponse response;
-  for (; next != segments.end(); ++next) {
-    if (static_cast<size_t>(response.segments_size()) == page_size) {
-      response.set_next_page_token(absl::StrCat(std::prev(next)->id.value()));
-      break;
+  std::vector<SegmentStats> segments;
+  for (const DeviceBroker* device : devices_.all()) {
+    for (SegmentStats& segment : device->ListSegments()) {
+      if (segment.id > SegmentId(last)) segments.push_back(std::move(segment));
     }
+  }
+  std::sort(segments.begin(), segments.end(),
+            [](const SegmentStats& a, const SegmentStats& b) { return a.id < b.id; });
+  v1::ListSegmentsResponse response;
+  if (segments.size() > page_size) {
+    segments.erase(segments.begin() + page_size, segments.end());
+    response.set_next_page_token(absl::StrCat(segments.back().id.value()));
+  }
+  for (const SegmentStats& segment : segments) {
     *response.add_segments() =
-        SegmentMessage(*next, broker_.info().index, NamesFor(viewer, next->tenant));
+        SegmentMessage(segment, DeviceIndexOf(segment.id), NamesFor(viewer, segment.tenant));
   }
   return response;
 }
 
 Names PoolStatsService::NamesFor(const std::optional<Session>& viewer, TenantId owner) const {
   if (!viewer.has_value()) return Names::kHidden;
-  const uint32_t uid = viewer->identity.uid;
-  const bool administrator = uid == 0 || uid == options_.daemon_uid;
-  return administrator || viewer->tenant() == owner ? Names::kShown : Names::kHidden;
+  const bool shown = IsAdministrator(*viewer, options_.daemon_uid) || viewer->tenant() == owner;
+  return shown ? Names::kShown : Names::kHidden;
 }
 
 }  // namespace heapbroker

@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "daemon/rpc/queue_event.h"
+
 namespace heapbroker {
 
 class Call;
@@ -16,7 +18,7 @@ class Call;
 // A member of its call. While the queue has it, it keeps the call alive: that is
 // the reference that each operation holds. Not thread-safe: a tag is either with
 // its call or with the queue.
-class QueueTag {
+class QueueTag final : public QueueEvent {
  public:
   using Handler = void (Call::*)(bool ok);
 
@@ -26,14 +28,13 @@ class QueueTag {
   void* Arm(std::shared_ptr<Call> call) {
     call_ = std::move(call);
     armed_.store(true, std::memory_order_release);
-    return this;
+    return static_cast<QueueEvent*>(this);
   }
 
   // gRPC will not bring it back after all.
   void Disarm() { call_.reset(); }
 
-  // `this` may be gone when it returns.
-  void Complete(bool ok) {
+  void Complete(bool ok) override {
     (void)armed_.load(std::memory_order_acquire);
     const std::shared_ptr<Call> call = std::exchange(call_, nullptr);
     ((*call).*handler_)(ok);

@@ -8,6 +8,7 @@
 #include "common/base/status_macros.h"
 #include "daemon/rpc/call.h"
 #include "daemon/rpc/methods.h"
+#include "daemon/rpc/queue_event.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
@@ -25,7 +26,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
                                                             const RpcServices& services,
                                                             const RpcServerOptions& options) {
   std::unique_ptr<RpcServer> self(new RpcServer());
-  self->methods_ = std::make_unique<RpcMethods>(services.memory, services.stats, services.health);
+  self->methods_ = std::make_unique<RpcMethods>(services.memory, services.stats, services.admin,
+                                                services.health);
   grpc::ServerBuilder builder;
   self->methods_->Register(builder);
   self->queue_ = builder.AddCompletionQueue();
@@ -45,7 +47,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   self->server_ = builder.BuildAndStart();
   if (self->server_ == nullptr) return absl::InternalError("gRPC could not start a server");
 
-  self->methods_->ExpectCalls(*self->queue_, self->live_);
+  self->beats_ = std::make_unique<Beats>(*self->queue_);
+  self->methods_->ExpectCalls(*self->queue_, self->live_, *self->beats_);
   for (int i = 0; i < options.threads; ++i) {
     self->threads_.emplace_back([raw = self.get()] { raw->RunQueue(); });
   }
@@ -68,7 +71,7 @@ RpcServer::~RpcServer() { Shutdown(); }
 void RpcServer::RunQueue() {
   void* tag = nullptr;
   bool ok = false;
-  while (queue_->Next(&tag, &ok)) static_cast<QueueTag*>(tag)->Complete(ok);
+  while (queue_->Next(&tag, &ok)) static_cast<QueueEvent*>(tag)->Complete(ok);
 }
 
 // The order matters in each step: gRPC leaks a connection that is handed to it
@@ -84,11 +87,13 @@ void RpcServer::Shutdown() {
   if (acceptor_ != nullptr) acceptor_->ShutDownConnections();
   server_->Shutdown(std::chrono::system_clock::now() + kGrpcShutdownTime);
   live_.WaitUntilEmpty();
+  if (beats_ != nullptr) beats_->Close();
   queue_->Shutdown();
   for (std::thread& thread : threads_) thread.join();
   // Empties the queue where there never was a thread.
   RunQueue();
   threads_.clear();
+  beats_.reset();
   server_.reset();
   external_.reset();
   queue_.reset();

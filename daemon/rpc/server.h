@@ -15,6 +15,8 @@
 #include "absl/time/time.h"
 #include "common/posix/unique_fd.h"
 #include "daemon/messages/limits.h"
+#include "daemon/rpc/admin_service.h"
+#include "daemon/rpc/beats.h"
 #include "daemon/rpc/connection_acceptor.h"
 #include "daemon/rpc/health_service.h"
 #include "daemon/rpc/live_calls.h"
@@ -45,6 +47,7 @@ struct RpcServerOptions {
 struct RpcServices {
   MemoryBrokerService& memory;
   PoolStatsService& stats;
+  AdminService& admin;
   HealthService& health;
 };
 
@@ -84,6 +87,7 @@ class RpcServer {
   LiveCalls live_;
   std::unique_ptr<RpcMethods> methods_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<Beats> beats_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> external_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;

@@ -12,55 +12,7 @@ void StreamCall::Expect(const StreamMethod& method, LiveCalls& live) {
 }
 
 StreamCall::StreamCall(const StreamMethod& method, LiveCalls& live)
-    : Call(live),
-      method_(method),
-      written_tag_(static_cast<QueueTag::Handler>(&StreamCall::OnWritten)) {}
-
-void StreamCall::SetSource(Source source) { source_ = std::move(source); }
-
-void StreamCall::Changed() {
-  {
-    MutexLock lock(write_mutex_);
-    changed_ = true;
-  }
-  Pump();
-}
-
-void StreamCall::Pump() {
-  {
-    MutexLock lock(write_mutex_);
-    if (writing_ || !changed_) return;
-    writing_ = true;
-    changed_ = false;
-  }
-  // A change from here on makes the source be asked again after this write.
-  if (BeginOperation()) {
-    io_->writer.Write(source_(), written_tag_.Arm(shared_from_this()));
-  } else {
-    EndWrite();
-  }
-}
-
-void StreamCall::OnWritten(bool ok) {
-  EndWrite();
-  // After a failure the call is over, and the notice of that is on its way.
-  if (ok) Pump();
-  EndOperation();
-}
-
-void StreamCall::EndWrite() {
-  std::optional<grpc::Status> finish;
-  {
-    MutexLock lock(write_mutex_);
-    writing_ = false;
-    finish = std::exchange(finish_, std::nullopt);
-  }
-  if (finish.has_value()) StartFinish(*finish);
-}
-
-void StreamCall::Finish(const grpc::Status& status) {
-  if (BeginFinish()) StartFinish(status);
-}
+    : WritingCall(live), method_(method) {}
 
 void StreamCall::StartRequest(void* tag) {
   method_.request(&io_->context, &io_->request, &io_->writer, tag);
@@ -72,18 +24,14 @@ void StreamCall::Handle(const Caller& caller, grpc::ByteBuffer request) {
   method_.handle(caller, request, std::static_pointer_cast<StreamCall>(shared_from_this()));
 }
 
-void StreamCall::StartFinish(const grpc::Status& status) {
-  {
-    MutexLock lock(write_mutex_);
-    if (writing_) {
-      finish_ = status;
-      return;
-    }
-    writing_ = true;
-  }
-  io_->writer.Finish(status, ArmFinish());
+void StreamCall::StartOpen(void* tag) { io_->writer.SendInitialMetadata(tag); }
+
+void StreamCall::StartWrite(const grpc::ByteBuffer& message, void* tag) {
+  io_->writer.Write(message, tag);
 }
 
-void StreamCall::Finished(bool /*ok*/) {}
+void StreamCall::StartEnd(const grpc::Status& status, void* tag) {
+  io_->writer.Finish(status, tag);
+}
 
 }  // namespace heapbroker

@@ -1,19 +1,17 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-
 // Calls that tell a client how something is, and again when it has changed.
 #ifndef DAEMON_RPC_STREAM_CALL_H_
 #define DAEMON_RPC_STREAM_CALL_H_
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "common/grpc/status.h"
 #include "daemon/rpc/byte_buffer.h"
-#include "daemon/rpc/call.h"
+#include "daemon/rpc/writing_call.h"
 #include "grpcpp/support/async_stream.h"
 
 namespace heapbroker {
@@ -33,24 +31,14 @@ struct StreamMethod {
 // One call of a StreamMethod. Services see it as a StreamReply.
 //
 // It sends states, not events: the message is made when it can be sent, so a
-// client that reads slowly misses what was true for a short time only, always
-// learns the latest, and costs the daemon one message however slow it is.
-class StreamCall final : public Call {
+// client that reads slowly misses what was true for a short time only, and always
+// learns the latest.
+class StreamCall final : public WritingCall {
  public:
-  using Source = std::function<grpc::ByteBuffer()>;
-
   // As UnaryCall::Expect.
   static void Expect(const StreamMethod& method, LiveCalls& live);
 
   StreamCall(const StreamMethod& method, LiveCalls& live);
-
-  // Says where messages come from; called before anything else. `source` runs on
-  // any thread, one at a time, for as long as the call is open.
-  void SetSource(Source source);
-  // What the source says has changed: it will be asked again.
-  void Changed();
-  // Ends the call after the message that is being sent; the first end counts.
-  void Finish(const grpc::Status& status);
 
  private:
   struct StreamTransport final : Transport {
@@ -58,29 +46,15 @@ class StreamCall final : public Call {
     grpc::ServerAsyncWriter<grpc::ByteBuffer> writer;
   };
 
-  // Sends until nothing has changed since, or an operation is under way.
-  void Pump();
-  void OnWritten(bool ok);
-  // Nothing is being written any more: the end of the call may go out.
-  void EndWrite();
-
   void StartRequest(void* tag) override;
   void RequestNext() override;
   void Handle(const Caller& caller, grpc::ByteBuffer request) override;
-  void StartFinish(const grpc::Status& status) override;
-  void Finished(bool ok) override;
+  void StartOpen(void* tag) override;
+  void StartWrite(const grpc::ByteBuffer& message, void* tag) override;
+  void StartEnd(const grpc::Status& status, void* tag) override;
 
   const StreamMethod& method_;
   StreamTransport* io_ = nullptr;  // Owned by the base class; gone when no operation is left.
-  QueueTag written_tag_;
-  Source source_;
-
-  Mutex write_mutex_;
-  bool changed_ ABSL_GUARDED_BY(write_mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(write_mutex_) = false;
-  // Set when the call is to end and a write is under way: gRPC takes one
-  // operation of a stream at a time.
-  std::optional<grpc::Status> finish_ ABSL_GUARDED_BY(write_mutex_);
 };
 
 // How a service answers a streaming call. Copies are the same call.
@@ -89,9 +63,11 @@ class StreamReply {
  public:
   explicit StreamReply(std::shared_ptr<StreamCall> call) : call_(std::move(call)) {}
 
-  // As those of StreamCall.
+  // As those of WritingCall.
   void SetSource(std::function<Response()> source) const {
-    call_->SetSource([source = std::move(source)] { return SerializeToBuffer(source()); });
+    call_->SetSource([source = std::move(source)] {
+      return std::optional<WritingCall::Next>({SerializeToBuffer(source())});
+    });
   }
   void Changed() const { call_->Changed(); }
   void Finish(const absl::Status& status) const { call_->Finish(ToGrpcStatus(status)); }

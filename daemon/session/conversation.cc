@@ -84,8 +84,8 @@ v1::SessionReply Conversation::Welcome() const {
   welcome.set_session_id(open_->session().id.value());
   welcome.set_protocol_major(kProtocolMajor);
   welcome.set_protocol_minor(kProtocolMinor);
-  for (const DeviceBroker* broker : gate_.brokers()) {
-    *welcome.add_devices() = DeviceMessage(broker->info());
+  for (const DeviceBroker* device : open_->devices()) {
+    *welcome.add_devices() = DeviceMessage(device->info());
   }
   *welcome.mutable_limits() = limits_;
   return reply;

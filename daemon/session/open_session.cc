@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -34,21 +35,40 @@ absl::StatusOr<SessionToken> RandomToken() {
 
 OpenSession::OpenSession(Sessions& sessions, absl::Span<DeviceBroker* const> brokers,
                          Session session, const SessionToken& token)
-    : sessions_(sessions), brokers_(brokers), session_(std::move(session)), token_(token) {}
+    : sessions_(sessions),
+      brokers_(brokers),
+      devices_(brokers.begin(), brokers.end()),
+      session_(std::move(session)),
+      token_(token) {}
 
 OpenSession::~OpenSession() {
   sessions_.End(session_.id);
   if (session_.identity.observer) return;
-  for (DeviceBroker* broker : brokers_) broker->EndSession(session_.id);
+  for (DeviceBroker* device : devices_) device->EndSession(session_.id);
+}
+
+absl::Status OpenSession::Admit() {
+  absl::Status refusal;
+  devices_.clear();
+  for (DeviceBroker* broker : brokers_) {
+    const absl::Status added = broker->AddSession(session_.id, session_.tenant());
+    if (added.ok()) {
+      devices_.push_back(broker);
+    } else if (absl::IsPermissionDenied(added)) {
+      // Keeps the first: each says that another tenant has the device.
+      refusal.Update(added);
+    } else {
+      return added;
+    }
+  }
+  return devices_.empty() ? refusal : absl::OkStatus();
 }
 
 absl::StatusOr<FetchedBlock> OpenSession::Fetch(BlockId block) const {
-  absl::StatusOr<FetchedBlock> fetched = brokers_.front()->Fetch(session_.id, block);
-  for (DeviceBroker* broker : brokers_.subspan(1)) {
-    if (!absl::IsNotFound(fetched.status())) break;
-    fetched = broker->Fetch(session_.id, block);
-  }
-  return fetched;
+  const uint32_t device = DeviceIndexOf(block);
+  // The first one never gave out what is on no device, and says so.
+  DeviceBroker& broker = device < brokers_.size() ? *brokers_[device] : *brokers_.front();
+  return broker.Fetch(session_.id, block);
 }
 
 SessionGate::SessionGate(Sessions& sessions, std::vector<DeviceBroker*> brokers,
@@ -71,11 +91,7 @@ absl::StatusOr<std::unique_ptr<OpenSession>> SessionGate::Open(SessionIdentity i
   // From here on the destructor undoes what was done; nobody has the token yet.
   std::unique_ptr<OpenSession> open = absl::WrapUnique(
       new OpenSession(sessions_, brokers_, sessions_.Open(std::move(identity), token), token));
-  const Session& session = open->session();
-  if (session.identity.observer) return open;
-  for (DeviceBroker* broker : brokers_) {
-    HB_RETURN_IF_ERROR(broker->AddSession(session.id, session.tenant()));
-  }
+  if (!open->session().identity.observer) HB_RETURN_IF_ERROR(open->Admit());
   return open;
 }
 

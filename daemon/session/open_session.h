@@ -31,7 +31,11 @@ class OpenSession {
   const Session& session() const { return session_; }
   const SessionToken& token() const { return token_; }
 
-  // As DeviceBroker::Fetch, on whichever device the block is.
+  // Those that serve the session, in their order; all of them for an observer,
+  // which they do not know.
+  absl::Span<DeviceBroker* const> devices() const { return devices_; }
+
+  // As DeviceBroker::Fetch, on the device that the block is on.
   absl::StatusOr<FetchedBlock> Fetch(BlockId block) const;
 
  private:
@@ -39,8 +43,13 @@ class OpenSession {
   OpenSession(Sessions& sessions, absl::Span<DeviceBroker* const> brokers, Session session,
               const SessionToken& token);
 
+  // Makes a client's session known to each device that serves its tenant.
+  //   PERMISSION_DENIED  none does; as the first one says it
+  absl::Status Admit();
+
   Sessions& sessions_;
-  const absl::Span<DeviceBroker* const> brokers_;
+  const absl::Span<DeviceBroker* const> brokers_;  // Each at its device's index.
+  std::vector<DeviceBroker*> devices_;
   const Session session_;
   const SessionToken token_;
 };
@@ -55,19 +64,18 @@ struct SessionCountLimits {
 // Opens sessions. Not thread-safe; belongs to the session thread.
 class SessionGate {
  public:
-  // At least one broker; they and `sessions` must outlive the gate and every
-  // session that it opens.
+  // At least one broker, each at its device's index; they and `sessions` must
+  // outlive the gate and every session that it opens.
   SessionGate(Sessions& sessions, std::vector<DeviceBroker*> brokers, SessionCountLimits limits);
   SessionGate(const SessionGate&) = delete;
   SessionGate& operator=(const SessionGate&) = delete;
 
   // The token is drawn here, and works when this returns; a client's session may
-  // then use every device. An observer's is made known to no device.
+  // then use every device that serves its tenant. An observer's is made known to no
+  // device.
   //   RESOURCE_EXHAUSTED  there are as many sessions as there may be
-  //   PERMISSION_DENIED   a device does not serve this tenant beside the one it has
+  //   PERMISSION_DENIED   no device serves this tenant beside the one it has
   absl::StatusOr<std::unique_ptr<OpenSession>> Open(SessionIdentity identity);
-
-  absl::Span<DeviceBroker* const> brokers() const { return brokers_; }
 
  private:
   absl::Status CheckCount(bool observer) const;

@@ -30,8 +30,8 @@ namespace heapbroker {
 class SessionServer {
  public:
   // `listener` is a listening, non-blocking SOCK_SEQPACKET socket; whoever made
-  // it removes its file. At least one broker. All references, and the brokers,
-  // must outlive this.
+  // it removes its file. At least one broker, each at its device's index. All
+  // references, and the brokers, must outlive this.
   SessionServer(UniqueFd listener, Sessions& sessions, absl::Span<DeviceBroker* const> brokers,
                 const SessionServerOptions& options, Logger& logger);
   // As Stop.

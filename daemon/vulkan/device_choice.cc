@@ -3,6 +3,7 @@
 #include "daemon/vulkan/device_choice.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -10,28 +11,17 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/status_macros.h"
+#include "daemon/vulkan/device_identity.h"
+#include "daemon/vulkan/handle_type.h"
 
 namespace heapbroker {
 namespace {
 
 constexpr size_t kUuidDigits = size_t{2} * VK_UUID_SIZE;
-
-absl::string_view TypeName(VkPhysicalDeviceType type) {
-  switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-      return "discrete GPU";
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
-      return "integrated GPU";
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
-      return "virtual GPU";
-    case VK_PHYSICAL_DEVICE_TYPE_CPU:
-      return "software";
-    default:
-      return "other type";
-  }
-}
 
 // Lower is better.
 int TypeRank(VkPhysicalDeviceType type) {
@@ -47,19 +37,6 @@ int TypeRank(VkPhysicalDeviceType type) {
     default:
       return 3;
   }
-}
-
-std::string UuidDigits(const Uuid& uuid) {
-  std::string digits;
-  for (uint8_t byte : uuid) absl::StrAppend(&digits, absl::Hex(byte, absl::kZeroPad2));
-  return digits;
-}
-
-std::string FormatUuid(const Uuid& uuid) {
-  const std::string digits = UuidDigits(uuid);
-  const absl::string_view d = digits;
-  return absl::StrCat(d.substr(0, 8), "-", d.substr(8, 4), "-", d.substr(12, 4), "-",
-                      d.substr(16, 4), "-", d.substr(20));
 }
 
 // The 32 digits in lower case, of either form of a UUID; empty for other text.
@@ -80,22 +57,6 @@ bool IsIndex(absl::string_view text) {
                      [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
 }
 
-std::string Describe(absl::Span<const DeviceSnapshot> devices, size_t index) {
-  const DeviceSnapshot& device = devices[index];
-  std::string text = absl::StrCat(index, " = '", device.name, "' (", TypeName(device.type),
-                                  ", UUID ", FormatUuid(device.device_uuid), ")");
-  if (absl::Status usable = CheckUsable(device); !usable.ok()) {
-    absl::StrAppend(&text, " which ", usable.message());
-  }
-  return text;
-}
-
-std::string List(absl::Span<const DeviceSnapshot> devices) {
-  std::vector<std::string> lines;
-  for (size_t i = 0; i < devices.size(); ++i) lines.push_back(Describe(devices, i));
-  return absl::StrCat("The devices are: ", absl::StrJoin(lines, "; "));
-}
-
 template <typename Predicate>
 std::vector<size_t> Select(absl::Span<const DeviceSnapshot> devices, Predicate predicate) {
   std::vector<size_t> selected;
@@ -114,7 +75,7 @@ std::vector<size_t> Match(absl::Span<const DeviceSnapshot> devices, const std::s
   }
   if (const std::string digits = ParseUuid(text); !digits.empty()) {
     return Select(devices, [&](const DeviceSnapshot& device) {
-      return UuidDigits(device.device_uuid) == digits;
+      return absl::StrReplaceAll(FormatUuid(device.device_uuid), {{"-", ""}}) == digits;
     });
   }
   std::vector<size_t> exact = Select(devices, [&](const DeviceSnapshot& device) {
@@ -138,23 +99,27 @@ absl::StatusOr<DeviceChoice> ChooseNamed(absl::Span<const DeviceSnapshot> device
   if (matches.empty()) {
     return absl::NotFoundError(absl::StrCat(
         "no device is '", text, "'; allowed are an index, a UUID, a name, or a part of a name. ",
-        List(devices)));
+        ListForPeople(devices)));
   }
   if (matches.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("'", text, "' means ", matches.size(),
-                                                   " devices (", absl::StrJoin(matches, ", "),
-                                                   "); choose one by its index. ", List(devices)));
+    const auto describe = [&](std::string* out, size_t index) {
+      absl::StrAppend(out, DescribeForPeople(devices, index));
+    };
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "' means ", matches.size(), " devices: ", absl::StrJoin(matches, "; ", describe),
+        ". Choose one by its index"));
   }
   const size_t index = matches.front();
   const DeviceSnapshot& device = devices[index];
   if (absl::Status usable = CheckUsable(device); !usable.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("device '", device.name, "' ", usable.message(), ". ", List(devices)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "device '", device.name, "' ", usable.message(), ". ", ListForPeople(devices)));
   }
   if (!device.software()) return DeviceChoice{index, ""};
   if (require_hardware) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "'", device.name, "' is a software device, and hardware is required. ", List(devices)));
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", device.name, "' is a software device, and hardware is required. ",
+                     ListForPeople(devices)));
   }
   return DeviceChoice{index, SoftwareWarning(device.name, ", as was asked for")};
 }
@@ -165,9 +130,9 @@ absl::StatusOr<DeviceChoice> ChooseBest(absl::Span<const DeviceSnapshot> devices
     return CheckUsable(device).ok() && !(require_hardware && device.software());
   });
   if (candidates.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("no ", require_hardware ? "hardware " : "",
-                                                      "device can be used. ", List(devices), ". ",
-                                                      kNoDeviceAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no ", require_hardware ? "hardware " : "", "device can be used. ",
+                     ListForPeople(devices), ". ", kNoDeviceAdvice));
   }
   // The first of equals: min_element keeps the loader's order.
   const size_t index = *std::min_element(
@@ -178,7 +143,55 @@ absl::StatusOr<DeviceChoice> ChooseBest(absl::Span<const DeviceSnapshot> devices
   return DeviceChoice{
       index, absl::StrCat(
                  SoftwareWarning(device.name, ", used because no usable hardware device was found"),
-                 ". ", List(devices), ". ", kNoDeviceAdvice)};
+                 ". ", ListForPeople(devices), ". ", kNoDeviceAdvice)};
+}
+
+// All usable hardware, the best first; empty where there is none. Two drivers may
+// show the same hardware: the first that the loader names serves it, or its memory
+// would have two budgets.
+std::vector<DeviceChoice> ChooseAllHardware(absl::Span<const DeviceSnapshot> devices) {
+  std::vector<DeviceChoice> choices;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].software() || !CheckUsable(devices[i]).ok()) continue;
+    const auto same = std::find_if(choices.begin(), choices.end(), [&](const DeviceChoice& other) {
+      return SameDevice(devices[other.index], devices[i]) ||
+             SameHardware(devices[other.index], devices[i]);
+    });
+    if (same == choices.end()) {
+      choices.push_back({i, ""});
+      continue;
+    }
+    same->warning = absl::StrCat(same->warning, same->warning.empty() ? "" : ". ",
+                                 DescribeForPeople(devices, i), " is the same hardware as ",
+                                 DescribeForPeople(devices, same->index), " and is left out");
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [&](const DeviceChoice& a, const DeviceChoice& b) {
+                     return TypeRank(devices[a.index].type) < TypeRank(devices[b.index].type);
+                   });
+  return choices;
+}
+
+// Of two that were named: an error if they are one device, a warning if they are
+// one piece of hardware.
+absl::Status CheckPair(absl::Span<const DeviceSnapshot> devices,
+                       absl::Span<const std::string> selectors, const DeviceChoice& earlier,
+                       size_t earlier_selector, DeviceChoice& later, size_t later_selector) {
+  const DeviceSnapshot& a = devices[earlier.index];
+  const DeviceSnapshot& b = devices[later.index];
+  if (earlier.index == later.index || SameDevice(a, b)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", selectors[earlier_selector], "' and '", selectors[later_selector],
+                     "' are the same device: ", DescribeForPeople(devices, earlier.index),
+                     ". Name each device once"));
+  }
+  if (SameHardware(a, b)) {
+    absl::StrAppend(&later.warning, later.warning.empty() ? "" : ". ", "'",
+                    selectors[earlier_selector], "' and '", selectors[later_selector],
+                    "' are the same hardware (", FormatPlace(b),
+                    ") by two drivers: the budgets of both are of the same memory");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -189,20 +202,14 @@ absl::Status CheckUsable(const DeviceSnapshot& device) {
         absl::StrCat("has only Vulkan ", VK_API_VERSION_MAJOR(device.api_version), ".",
                      VK_API_VERSION_MINOR(device.api_version), "; 1.1 or newer is needed"));
   }
-  if (device.extensions.count(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) == 0) {
+  if (!device.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) {
     return absl::FailedPreconditionError(
         absl::StrCat("lacks the extension ", VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME));
   }
-  const VkExternalMemoryFeatureFlags features = device.opaque_fd_buffers.externalMemoryFeatures;
-  constexpr VkExternalMemoryFeatureFlags kNeeded =
-      VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
-  if ((features & kNeeded) != kNeeded) {
+  if (!ClaimedHandleTypes(device).usable.any()) {
     return absl::FailedPreconditionError(
-        "cannot export and import the memory of buffers as opaque file descriptors");
-  }
-  // Blocks are cut by their holders, so none can belong to one buffer.
-  if ((features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0) {
-    return absl::FailedPreconditionError("exports only memory that is dedicated to one buffer");
+        "can export and import the memory of buffers neither as opaque descriptors nor as "
+        "dma-bufs");
   }
   if (!ChooseQueueFamily(device)) {
     return absl::FailedPreconditionError("has no queue that can write memory");
@@ -240,6 +247,28 @@ absl::StatusOr<DeviceChoice> ChooseDevice(absl::Span<const DeviceSnapshot> devic
   const std::string text(absl::StripAsciiWhitespace(selector.text));
   return text.empty() ? ChooseBest(devices, selector.require_hardware)
                       : ChooseNamed(devices, text, selector.require_hardware);
+}
+
+absl::StatusOr<std::vector<DeviceChoice>> ChooseDevices(absl::Span<const DeviceSnapshot> devices,
+                                                        absl::Span<const std::string> selectors,
+                                                        bool require_hardware) {
+  std::vector<DeviceChoice> choices;
+  if (selectors.empty()) {
+    choices = ChooseAllHardware(devices);
+    if (!choices.empty()) return choices;
+    HB_ASSIGN_OR_RETURN(DeviceChoice best, ChooseDevice(devices, {"", require_hardware}));
+    choices.push_back(std::move(best));
+    return choices;
+  }
+  for (size_t i = 0; i < selectors.size(); ++i) {
+    HB_ASSIGN_OR_RETURN(DeviceChoice choice,
+                        ChooseDevice(devices, {selectors[i], require_hardware}));
+    for (size_t earlier = 0; earlier < i; ++earlier) {
+      HB_RETURN_IF_ERROR(CheckPair(devices, selectors, choices[earlier], earlier, choice, i));
+    }
+    choices.push_back(std::move(choice));
+  }
+  return choices;
 }
 
 }  // namespace heapbroker

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,6 +55,16 @@ std::optional<uint32_t> ChooseQueueFamily(const DeviceSnapshot& device);
 //                        it is a software device and hardware is required
 absl::StatusOr<DeviceChoice> ChooseDevice(absl::Span<const DeviceSnapshot> devices,
                                           const DeviceSelector& selector);
+
+// The devices that `selectors` mean, in their order, or, without any, all usable
+// hardware devices, the best first; where there is none, what ChooseDevice takes
+// for the best, with its warning. Hardware that two drivers show is one device
+// there, and a warning where both are named.
+//   INVALID_ARGUMENT  two selectors mean one device: names both
+//   others            as ChooseDevice
+absl::StatusOr<std::vector<DeviceChoice>> ChooseDevices(absl::Span<const DeviceSnapshot> devices,
+                                                        absl::Span<const std::string> selectors,
+                                                        bool require_hardware);
 
 }  // namespace heapbroker
 #endif  // DAEMON_VULKAN_DEVICE_CHOICE_H_

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "daemon/vulkan/external_buffer.h"
+#include "daemon/vulkan/handle_type.h"
 #include "daemon/vulkan/result.h"
 
 namespace heapbroker {
@@ -65,9 +66,6 @@ absl::StatusOr<std::set<std::string>> ListExtensions(VkPhysicalDevice device) {
 // Structures that a device does not know must not be in the chain, so each is
 // put there by version or extension.
 void ReadProperties(DeviceSnapshot& snapshot) {
-  const auto has = [&](uint32_t version, const char* extension) {
-    return snapshot.api_version >= version || snapshot.extensions.count(extension) != 0;
-  };
   VkPhysicalDeviceIDProperties id{};
   id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
   VkPhysicalDeviceMaintenance3Properties maintenance3{};
@@ -78,11 +76,12 @@ void ReadProperties(DeviceSnapshot& snapshot) {
   properties.pNext = &maintenance3;
   VkPhysicalDeviceDriverProperties driver{};
   driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
-  const bool has_driver = has(VK_API_VERSION_1_2, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME);
+  const bool has_driver = snapshot.has(VK_API_VERSION_1_2, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME);
   if (has_driver) driver.pNext = std::exchange(properties.pNext, &driver);
   VkPhysicalDeviceMaintenance4Properties maintenance4{};
   maintenance4.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
-  const bool has_maintenance4 = has(VK_API_VERSION_1_3, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+  const bool has_maintenance4 =
+      snapshot.has(VK_API_VERSION_1_3, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
   if (has_maintenance4) maintenance4.pNext = std::exchange(properties.pNext, &maintenance4);
 
   vkGetPhysicalDeviceProperties2(snapshot.handle, &properties);
@@ -98,12 +97,45 @@ void ReadProperties(DeviceSnapshot& snapshot) {
   if (has_maintenance4) snapshot.max_buffer_size = Bytes(maintenance4.maxBufferSize);
 }
 
+// What tells two devices of one kind apart.
+void ReadPlace(DeviceSnapshot& snapshot) {
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+  pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+  const bool has_pci = snapshot.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+  if (has_pci) pci.pNext = std::exchange(properties.pNext, &pci);
+  VkPhysicalDeviceDrmPropertiesEXT drm{};
+  drm.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRM_PROPERTIES_EXT;
+  const bool has_drm = snapshot.has_extension(VK_EXT_PHYSICAL_DEVICE_DRM_EXTENSION_NAME);
+  if (has_drm) drm.pNext = std::exchange(properties.pNext, &drm);
+  if (!has_pci && !has_drm) return;
+  vkGetPhysicalDeviceProperties2(snapshot.handle, &properties);
+  if (has_pci) {
+    snapshot.pci = PciAddress{pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction};
+  }
+  if (has_drm && drm.hasRender != VK_FALSE) {
+    snapshot.render_node = DeviceNode{drm.renderMajor, drm.renderMinor};
+  }
+}
+
+void ReadFeatures(DeviceSnapshot& snapshot) {
+  if (!snapshot.has(VK_API_VERSION_1_2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME)) return;
+  VkPhysicalDeviceBufferDeviceAddressFeatures address{};
+  address.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &address;
+  vkGetPhysicalDeviceFeatures2(snapshot.handle, &features);
+  snapshot.buffer_device_address = address.bufferDeviceAddress != VK_FALSE;
+}
+
 void ReadMemory(DeviceSnapshot& snapshot) {
   VkPhysicalDeviceMemoryProperties2 properties{};
   properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
   budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
-  const bool has_budget = snapshot.extensions.count(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) != 0;
+  const bool has_budget = snapshot.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (has_budget) properties.pNext = &budget;
   vkGetPhysicalDeviceMemoryProperties2(snapshot.handle, &properties);
   const VkPhysicalDeviceMemoryProperties& memory = properties.memoryProperties;
@@ -122,15 +154,15 @@ void ReadQueueFamilies(DeviceSnapshot& snapshot) {
   snapshot.queue_families.resize(count);
 }
 
-void ReadExternalBuffers(DeviceSnapshot& snapshot) {
+VkExternalMemoryProperties ReadExternalBuffers(VkPhysicalDevice device, HandleType type) {
   VkPhysicalDeviceExternalBufferInfo buffer{};
   buffer.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
   buffer.usage = kExternalBufferUsage;
-  buffer.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  buffer.handleType = ToVulkan(type);
   VkExternalBufferProperties properties{};
   properties.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
-  vkGetPhysicalDeviceExternalBufferProperties(snapshot.handle, &buffer, &properties);
-  snapshot.opaque_fd_buffers = properties.externalMemoryProperties;
+  vkGetPhysicalDeviceExternalBufferProperties(device, &buffer, &properties);
+  return properties.externalMemoryProperties;
 }
 
 absl::StatusOr<DeviceSnapshot> ReadDevice(VkPhysicalDevice handle, uint32_t instance_version) {
@@ -144,9 +176,14 @@ absl::StatusOr<DeviceSnapshot> ReadDevice(VkPhysicalDevice handle, uint32_t inst
   HB_ASSIGN_OR_RETURN(snapshot.extensions, ListExtensions(handle));
   if (snapshot.api_version < VulkanInstance::kLowestApiVersion) return snapshot;
   ReadProperties(snapshot);
+  ReadPlace(snapshot);
+  ReadFeatures(snapshot);
   ReadMemory(snapshot);
   ReadQueueFamilies(snapshot);
-  ReadExternalBuffers(snapshot);
+  snapshot.opaque_fd_buffers = ReadExternalBuffers(handle, HandleType::kOpaqueFd);
+  if (snapshot.has_extension(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME)) {
+    snapshot.dma_buf_buffers = ReadExternalBuffers(handle, HandleType::kDmaBuf);
+  }
   return snapshot;
 }
 

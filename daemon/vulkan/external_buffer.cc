@@ -4,26 +4,40 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "common/base/largest_fitting.h"
 #include "common/base/status_macros.h"
+#include "daemon/vulkan/handle_type.h"
 #include "daemon/vulkan/result.h"
 
 namespace heapbroker {
 
-absl::StatusOr<ExternalBuffer> ExternalBuffer::Create(VkDevice device, Bytes size) {
+absl::StatusOr<ExternalBuffer> ExternalBuffer::Create(VkDevice device, ExternalBufferKind kind,
+                                                      Bytes size) {
   VkExternalMemoryBufferCreateInfo external{};
   external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  external.handleTypes = ToVulkan(kind.handle_type);
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.pNext = &external;
   create.size = size.count();
   create.usage = kExternalBufferUsage;
+  if (kind.device_address) create.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   create.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
   VkBuffer handle = VK_NULL_HANDLE;
   HB_RETURN_IF_ERROR(
       ResultToStatus(vkCreateBuffer(device, &create, nullptr, &handle), "vkCreateBuffer"));
   return ExternalBuffer(device, handle, size);
+}
+
+absl::StatusOr<ExternalBuffer> ExternalBuffer::CreateCovering(VkDevice device,
+                                                              ExternalBufferKind kind,
+                                                              Bytes allocation_size) {
+  const auto required = [&](Bytes size) -> absl::StatusOr<Bytes> {
+    HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, Create(device, kind, size));
+    return Bytes(buffer.requirements().size);
+  };
+  HB_ASSIGN_OR_RETURN(const Bytes largest, LargestFitting(allocation_size, required));
+  return Create(device, kind, largest);
 }
 
 ExternalBuffer::ExternalBuffer(VkDevice device, VkBuffer handle, Bytes size)
@@ -47,31 +61,6 @@ ExternalBuffer& ExternalBuffer::operator=(ExternalBuffer&& other) noexcept {
 
 ExternalBuffer::~ExternalBuffer() {
   if (handle_ != VK_NULL_HANDLE) vkDestroyBuffer(device_, handle_, nullptr);
-}
-
-absl::StatusOr<Bytes> LargestFitting(Bytes limit,
-                                     absl::FunctionRef<absl::StatusOr<Bytes>(Bytes)> required) {
-  const auto fits = [&](Bytes size) -> absl::StatusOr<bool> {
-    HB_ASSIGN_OR_RETURN(const Bytes needed, required(size));
-    return needed <= limit;
-  };
-  if (limit != Bytes()) {
-    HB_ASSIGN_OR_RETURN(const bool all_fits, fits(limit));
-    if (all_fits) return limit;
-  }
-  // `low` fits (nothing always does), `high` does not.
-  uint64_t low = 0;
-  uint64_t high = limit.count();
-  while (low + 1 < high) {
-    const uint64_t middle = low + (high - low) / 2;
-    HB_ASSIGN_OR_RETURN(const bool middle_fits, fits(Bytes(middle)));
-    (middle_fits ? low : high) = middle;
-  }
-  if (low == 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no buffer fits into an allocation of ", limit.count(), " bytes"));
-  }
-  return Bytes(low);
 }
 
 }  // namespace heapbroker

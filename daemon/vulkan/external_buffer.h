@@ -7,8 +7,8 @@
 
 #include <vulkan/vulkan.h>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "daemon/core/block_class.h"
 #include "heapbroker/units.h"
 
 namespace heapbroker {
@@ -21,13 +21,27 @@ inline constexpr VkBufferUsageFlags kExternalBufferUsage =
     VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
     VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
 
-// Owns a VkBuffer of kExternalBufferUsage for opaque descriptors, without memory
-// of its own. Move-only; must go before the device does. Not thread-safe.
+// What of a block its buffers must know.
+struct ExternalBufferKind {
+  HandleType handle_type = HandleType::kOpaqueFd;
+  // Also of VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT; the device must have the
+  // feature.
+  bool device_address = false;
+};
+
+// Owns a VkBuffer of kExternalBufferUsage for one handle type, without memory of
+// its own. Move-only; must go before the device does. Not thread-safe.
 class ExternalBuffer {
  public:
   // `size` must not be zero and at most the device's largest buffer; the caller
   // has checked, since drivers do not. Errors as ResultToStatus.
-  static absl::StatusOr<ExternalBuffer> Create(VkDevice device, Bytes size);
+  static absl::StatusOr<ExternalBuffer> Create(VkDevice device, ExternalBufferKind kind,
+                                               Bytes size);
+  // The largest that can be bound to an allocation of `allocation_size` bytes.
+  // Importers of dedicated memory make the same search for the same buffer.
+  //   RESOURCE_EXHAUSTED  there is none
+  static absl::StatusOr<ExternalBuffer> CreateCovering(VkDevice device, ExternalBufferKind kind,
+                                                       Bytes allocation_size);
 
   ExternalBuffer(ExternalBuffer&& other) noexcept;
   ExternalBuffer& operator=(ExternalBuffer&& other) noexcept;
@@ -46,14 +60,6 @@ class ExternalBuffer {
   Bytes size_;
   VkMemoryRequirements requirements_{};
 };
-
-// The largest size, from 1 byte up to `limit`, whose `required` size is at most
-// `limit`; `required` must not fall as its argument grows. One question where
-// nothing is padded, else at most 65.
-//   the first error of `required`
-//   RESOURCE_EXHAUSTED  not even one byte fits
-absl::StatusOr<Bytes> LargestFitting(Bytes limit,
-                                     absl::FunctionRef<absl::StatusOr<Bytes>(Bytes)> required);
 
 }  // namespace heapbroker
 #endif  // DAEMON_VULKAN_EXTERNAL_BUFFER_H_

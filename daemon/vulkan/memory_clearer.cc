@@ -7,23 +7,10 @@
 #include <limits>
 
 #include "common/base/status_macros.h"
+#include "daemon/vulkan/driver_error.h"
 #include "daemon/vulkan/result.h"
 
 namespace heapbroker {
-namespace {
-
-// The largest buffer that can be bound to an allocation of `size` bytes.
-absl::StatusOr<ExternalBuffer> LargestBuffer(VkDevice device, Bytes size) {
-  HB_ASSIGN_OR_RETURN(
-      const Bytes largest, LargestFitting(size, [&](Bytes candidate) -> absl::StatusOr<Bytes> {
-        HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, ExternalBuffer::Create(device, candidate));
-        return Bytes(buffer.requirements().size);
-      }));
-  return ExternalBuffer::Create(device, largest);
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<MemoryClearer>> MemoryClearer::Create(const VulkanDevice& device,
                                                                      ClearPath path) {
   // Not make_unique: the constructor is private.
@@ -56,14 +43,24 @@ MemoryClearer::~MemoryClearer() {
   vkDestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
-absl::Status MemoryClearer::Clear(VkDeviceMemory memory, const MemoryTypeInfo& type, Bytes size) {
-  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, LargestBuffer(device_.handle(), size));
-  const bool by_host = type.host_visible && (path_ == ClearPath::kMapping || buffer.size() < size);
-  if (by_host) HB_RETURN_IF_ERROR(ClearMapped(memory, type, size));
+absl::Status MemoryClearer::Clear(const ExportableMemory& memory) {
+  if (memory.dedicated_buffer() != nullptr) return Clear(memory, *memory.dedicated_buffer());
+  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer,
+                      ExternalBuffer::CreateCovering(
+                          device_.handle(), BufferKindOf(memory.block_class()), memory.size()));
+  HB_RETURN_IF_ERROR(ResultToStatus(
+      vkBindBufferMemory(device_.handle(), buffer.handle(), memory.handle(), /*memoryOffset=*/0),
+      "vkBindBufferMemory"));
+  return Clear(memory, buffer);
+}
 
-  HB_RETURN_IF_ERROR(ResultToStatus(vkBindBufferMemory(device_.handle(), buffer.handle(), memory,
-                                                       /*memoryOffset=*/0),
-                                    "vkBindBufferMemory"));
+absl::Status MemoryClearer::Clear(const ExportableMemory& memory, const ExternalBuffer& buffer) {
+  const BlockClass& block_class = memory.block_class();
+  const MemoryTypeInfo& type = device_.info().memory_types[block_class.memory_type];
+  const bool by_host =
+      type.host_visible && (path_ == ClearPath::kMapping || buffer.size() < memory.size());
+  if (by_host) HB_RETURN_IF_ERROR(ClearMapped(memory, type.host_coherent));
+
   HB_RETURN_IF_ERROR(
       ResultToStatus(vkResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool"));
   VkCommandBufferBeginInfo begin{};
@@ -72,28 +69,27 @@ absl::Status MemoryClearer::Clear(VkDeviceMemory memory, const MemoryTypeInfo& t
   HB_RETURN_IF_ERROR(
       ResultToStatus(vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer"));
   if (!by_host) RecordFill(buffer);
-  RecordRelease(buffer);
+  RecordRelease(buffer, block_class.handle_type);
   HB_RETURN_IF_ERROR(ResultToStatus(vkEndCommandBuffer(commands_), "vkEndCommandBuffer"));
   return SubmitAndWait();
 }
 
-absl::Status MemoryClearer::ClearMapped(VkDeviceMemory memory, const MemoryTypeInfo& type,
-                                        Bytes size) {
+absl::Status MemoryClearer::ClearMapped(const ExportableMemory& memory, bool coherent) {
   void* mapping = nullptr;
-  HB_RETURN_IF_ERROR(ResultToStatus(
-      vkMapMemory(device_.handle(), memory, /*offset=*/0, VK_WHOLE_SIZE, /*flags=*/0, &mapping),
-      "vkMapMemory"));
-  std::memset(mapping, 0, size.count());
+  HB_RETURN_IF_ERROR(DriverStatus(vkMapMemory(device_.handle(), memory.handle(), /*offset=*/0,
+                                              VK_WHOLE_SIZE, /*flags=*/0, &mapping),
+                                  "vkMapMemory"));
+  std::memset(mapping, 0, memory.size().count());
   absl::Status flushed;
-  if (!type.host_coherent) {
+  if (!coherent) {
     VkMappedMemoryRange range{};
     range.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE;
-    range.memory = memory;
+    range.memory = memory.handle();
     range.size = VK_WHOLE_SIZE;
     flushed = ResultToStatus(vkFlushMappedMemoryRanges(device_.handle(), 1, &range),
                              "vkFlushMappedMemoryRanges");
   }
-  vkUnmapMemory(device_.handle(), memory);
+  vkUnmapMemory(device_.handle(), memory.handle());
   return flushed;
 }
 
@@ -120,12 +116,12 @@ void MemoryClearer::RecordFill(const ExternalBuffer& buffer) {
 // The same for both ways of clearing: a transfer of ownership cannot name the
 // host's stage, and need not, since what the host wrote (and flushed) before a
 // submission is visible to it by itself ("host write ordering guarantees").
-void MemoryClearer::RecordRelease(const ExternalBuffer& buffer) {
+void MemoryClearer::RecordRelease(const ExternalBuffer& buffer, HandleType handle_type) {
   VkBufferMemoryBarrier release{};
   release.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
   release.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   release.srcQueueFamilyIndex = device_.queue_family();
-  release.dstQueueFamilyIndex = VK_QUEUE_FAMILY_EXTERNAL;
+  release.dstQueueFamilyIndex = device_.importers_queue_family(handle_type);
   release.buffer = buffer.handle();
   release.size = VK_WHOLE_SIZE;
   vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,

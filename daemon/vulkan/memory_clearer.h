@@ -11,8 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "daemon/core/device_info.h"
+#include "daemon/core/block_class.h"
 #include "daemon/vulkan/device.h"
+#include "daemon/vulkan/exportable_memory.h"
 #include "daemon/vulkan/external_buffer.h"
 #include "heapbroker/units.h"
 
@@ -25,8 +26,9 @@ enum class ClearPath {
   kTransfer,  // By the device, where mappings are slow: over a bus, uncached.
 };
 
-// A fill, by processor or device, and a release to VK_QUEUE_FAMILY_EXTERNAL, so
-// that an importer's acquire has its counterpart. Owns the command buffer and
+// A fill, by processor or device, and a release to the queue family of importers
+// (VulkanDevice::importers_queue_family), so that an importer's acquire has its
+// counterpart. Owns the command buffer and
 // the fence for that; used by one thread at a time.
 class MemoryClearer {
  public:
@@ -37,12 +39,12 @@ class MemoryClearer {
   MemoryClearer(const MemoryClearer&) = delete;
   MemoryClearer& operator=(const MemoryClearer&) = delete;
 
-  // All `size` bytes of `memory`, which must be of `type`, at least
-  // kSmallestClear bytes long and neither mapped nor in use. Blocks until it is
-  // done. Padding that a driver demands beyond the largest buffer is cleared
-  // where it can be mapped; elsewhere nothing can read it.
-  // Errors as ResultToStatus; then the memory may hold anything.
-  absl::Status Clear(VkDeviceMemory memory, const MemoryTypeInfo& type, Bytes size);
+  // All of `memory`, which must be at least kSmallestClear bytes long and neither
+  // mapped nor in use. Blocks until it is done. Padding that a driver demands
+  // beyond the largest buffer is cleared where it can be mapped; elsewhere nothing
+  // can read it.
+  // Errors as DriverStatus; then the memory may hold anything.
+  absl::Status Clear(const ExportableMemory& memory);
 
   // The device fills whole 32-bit words.
   static constexpr Bytes kSmallestClear = Bytes(4);
@@ -51,9 +53,10 @@ class MemoryClearer {
   explicit MemoryClearer(const VulkanDevice& device, ClearPath path)
       : device_(device), path_(path) {}
 
-  absl::Status ClearMapped(VkDeviceMemory memory, const MemoryTypeInfo& type, Bytes size);
+  absl::Status Clear(const ExportableMemory& memory, const ExternalBuffer& buffer);
+  absl::Status ClearMapped(const ExportableMemory& memory, bool coherent);
   void RecordFill(const ExternalBuffer& buffer);
-  void RecordRelease(const ExternalBuffer& buffer);
+  void RecordRelease(const ExternalBuffer& buffer, HandleType handle_type);
   absl::Status SubmitAndWait();
 
   const VulkanDevice& device_;

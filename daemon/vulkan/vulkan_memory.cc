@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/posix/unique_fd.h"
 #include "daemon/vulkan/external_buffer.h"
-#include "daemon/vulkan/result.h"
+#include "daemon/vulkan/handle_type.h"
 
 namespace heapbroker {
 namespace {
@@ -27,20 +27,13 @@ class ExportedFd final : public ExportedHandle {
   const UniqueFd fd_;
 };
 
-absl::StatusOr<VkDeviceMemory> AllocateExportable(VkDevice device, uint32_t memory_type,
-                                                  Bytes size) {
-  VkExportMemoryAllocateInfo exported{};
-  exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-  exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  VkMemoryAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  allocate.pNext = &exported;
-  allocate.allocationSize = size.count();
-  allocate.memoryTypeIndex = memory_type;
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  HB_RETURN_IF_ERROR(
-      ResultToStatus(vkAllocateMemory(device, &allocate, nullptr, &memory), "vkAllocateMemory"));
-  return memory;
+// The memory types that blocks like `block_class` can have.
+std::vector<size_t> TypesLike(const DeviceInfo& info, const BlockClass& block_class) {
+  std::vector<size_t> types;
+  for (size_t i = 0; i < info.memory_types.size(); ++i) {
+    if (info.memory_types[i].exportable.has(block_class.handle_type)) types.push_back(i);
+  }
+  return types;
 }
 
 }  // namespace
@@ -60,14 +53,7 @@ VulkanMemory::VulkanMemory(const VulkanDevice& device, const VulkanMemoryOptions
                           !device.fresh_memory_is_zero()),
       clearer_(std::move(clearer)) {}
 
-VulkanMemory::~VulkanMemory() {
-  absl::flat_hash_map<DeviceAllocationId, Live> left;
-  {
-    MutexLock lock(mutex_);
-    left.swap(live_);
-  }
-  for (const auto& [id, live] : left) vkFreeMemory(device_.handle(), live.memory, nullptr);
-}
+VulkanMemory::~VulkanMemory() = default;
 
 absl::StatusOr<Bytes> VulkanMemory::RequiredSize(BlockClass block_class, Bytes size) {
   HB_RETURN_IF_ERROR(CheckClass(block_class));
@@ -76,7 +62,15 @@ absl::StatusOr<Bytes> VulkanMemory::RequiredSize(BlockClass block_class, Bytes s
                                                      " bytes can be made; allowed are 1 to ",
                                                      info().max_allocation_size.count()));
   }
-  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, ExternalBuffer::Create(device_.handle(), size));
+  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer,
+                      ExternalBuffer::Create(device_.handle(), BufferKindOf(block_class), size));
+  if ((buffer.requirements().memoryTypeBits >> block_class.memory_type & 1) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device '", info().name, "' has no buffers ",
+                     block_class.device_address ? "with device addresses " : "", "in memory type ",
+                     block_class.memory_type, "; possible are the types of the mask 0x",
+                     absl::Hex(buffer.requirements().memoryTypeBits)));
+  }
   const Bytes required =
       std::max({Bytes(buffer.requirements().size), size, MemoryClearer::kSmallestClear});
   HB_RETURN_IF_ERROR(CheckAllocationSize(block_class, required));
@@ -87,28 +81,23 @@ absl::StatusOr<DeviceAllocation> VulkanMemory::Allocate(BlockClass block_class,
                                                         Bytes allocation_size) {
   HB_RETURN_IF_ERROR(CheckClass(block_class));
   HB_RETURN_IF_ERROR(CheckAllocationSize(block_class, allocation_size));
-  HB_ASSIGN_OR_RETURN(
-      const VkDeviceMemory memory,
-      AllocateExportable(device_.handle(), block_class.memory_type, allocation_size));
-  absl::Cleanup undo = [&] { vkFreeMemory(device_.handle(), memory, nullptr); };
-  if (clear_fresh_memory_) {
-    HB_RETURN_IF_ERROR(
-        clearer_->Clear(memory, info().memory_types[block_class.memory_type], allocation_size));
-  }
-  HB_ASSIGN_OR_RETURN(UniqueFd fd, device_.ExportMemory(memory));
+  HB_ASSIGN_OR_RETURN(ExportableMemory memory,
+                      ExportableMemory::Allocate(device_, block_class, allocation_size));
+  if (clear_fresh_memory_) HB_RETURN_IF_ERROR(clearer_->Clear(memory));
+  HB_ASSIGN_OR_RETURN(UniqueFd fd, memory.Export());
   DeviceAllocation allocation;
   allocation.allocation_size = allocation_size;
   allocation.exported = std::make_shared<const ExportedFd>(std::move(fd));
-  std::move(undo).Cancel();
+  auto live = std::make_unique<ExportableMemory>(std::move(memory));
   MutexLock lock(mutex_);
   allocation.id = DeviceAllocationId(++last_id_);
-  live_.emplace(allocation.id, Live{memory, block_class.memory_type, allocation_size});
+  live_.emplace(allocation.id, std::move(live));
   return allocation;
 }
 
 absl::Status VulkanMemory::Clear(BlockClass block_class, const DeviceAllocation& allocation) {
   HB_RETURN_IF_ERROR(CheckClass(block_class));
-  Live live;
+  const ExportableMemory* memory = nullptr;
   {
     MutexLock lock(mutex_);
     const auto found = live_.find(allocation.id);
@@ -116,37 +105,56 @@ absl::Status VulkanMemory::Clear(BlockClass block_class, const DeviceAllocation&
       return absl::NotFoundError(
           absl::StrCat("device allocation ", allocation.id.value(), " is not alive"));
     }
-    live = found->second;
+    memory = found->second.get();
   }
-  // What was allocated decides, not what the caller remembers of it.
-  return clearer_->Clear(live.memory, info().memory_types[live.memory_type], live.size);
+  // Nobody frees what is being cleared. What was allocated decides, not what the
+  // caller remembers of it.
+  return clearer_->Clear(*memory);
+}
+
+std::vector<HeapReport> VulkanMemory::ReadHeaps() {
+  if (!device_.has_memory_budget()) return {};
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+  properties.pNext = &budget;
+  vkGetPhysicalDeviceMemoryProperties2(device_.physical_device(), &properties);
+  std::vector<HeapReport> reports;
+  for (size_t i = 0; i < info().heaps.size(); ++i) {
+    reports.push_back({Bytes(budget.heapBudget[i]), Bytes(budget.heapUsage[i])});
+  }
+  return reports;
 }
 
 void VulkanMemory::Free(DeviceAllocationId id) {
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  {
-    MutexLock lock(mutex_);
-    const auto found = live_.find(id);
-    if (found == live_.end()) return;
-    memory = found->second.memory;
-    live_.erase(found);
-  }
-  vkFreeMemory(device_.handle(), memory, nullptr);
+  std::unique_ptr<ExportableMemory> memory;  // Freed when the lock is gone.
+  MutexLock lock(mutex_);
+  const auto found = live_.find(id);
+  if (found == live_.end()) return;
+  memory = std::move(found->second);
+  live_.erase(found);
 }
 
-absl::Status VulkanMemory::CheckClass(BlockClass block_class) const {
+absl::Status VulkanMemory::CheckClass(const BlockClass& block_class) const {
   const std::vector<MemoryTypeInfo>& types = info().memory_types;
-  if (block_class.handle_type == HandleType::kOpaqueFd && block_class.memory_type < types.size() &&
-      types[block_class.memory_type].exportable.any()) {
-    return absl::OkStatus();
+  const absl::string_view handle_type = HandleTypeName(block_class.handle_type);
+  if (block_class.memory_type >= types.size() ||
+      !types[block_class.memory_type].exportable.has(block_class.handle_type)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device '", info().name, "' cannot export memory type ",
+                     block_class.memory_type, " as ", handle_type, "; allowed are the types {",
+                     absl::StrJoin(TypesLike(info(), block_class), ", "), "}"));
   }
-  std::vector<size_t> allowed;
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i].exportable.any()) allowed.push_back(i);
+  if (info().dedicated_only.has(block_class.handle_type) && !block_class.dedicated) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device '", info().name, "' exports only dedicated memory as ", handle_type));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "device '", info().name, "' cannot export memory type ", block_class.memory_type,
-      " as an opaque descriptor; allowed are the types {", absl::StrJoin(allowed, ", "), "}"));
+  if (block_class.device_address && !info().device_addresses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device '", info().name, "' has no device addresses"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status VulkanMemory::CheckAllocationSize(BlockClass block_class, Bytes size) const {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -17,6 +18,7 @@
 #include "common/base/mutex.h"
 #include "daemon/core/device_memory.h"
 #include "daemon/vulkan/device.h"
+#include "daemon/vulkan/exportable_memory.h"
 #include "daemon/vulkan/memory_clearer.h"
 
 namespace heapbroker {
@@ -52,33 +54,29 @@ class VulkanMemory final : public DeviceMemory {
 
   const DeviceInfo& info() const override { return device_.info(); }
 
-  // At least MemoryClearer::kSmallestClear.
+  // At least MemoryClearer::kSmallestClear. INVALID_ARGUMENT also where a buffer for
+  // such blocks cannot lie in the memory type.
   absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) override;
 
   // RESOURCE_EXHAUSTED also for sizes below MemoryClearer::kSmallestClear, above
-  // info().max_allocation_size, or above the heap as the driver reports it.
+  // info().max_allocation_size, or above the heap as the driver reports it. Other
+  // errors as ExportableMemory and MemoryClearer.
   absl::StatusOr<DeviceAllocation> Allocate(BlockClass block_class, Bytes allocation_size) override;
 
   // NOT_FOUND if the allocation is not alive.
   absl::Status Clear(BlockClass block_class, const DeviceAllocation& allocation) override;
 
-  // Nothing yet: the driver is asked when the device is opened.
-  std::vector<HeapReport> ReadHeaps() override { return {}; }
+  // As VK_EXT_memory_budget has it, unchecked.
+  std::vector<HeapReport> ReadHeaps() override;
 
   // An id that is not alive is ignored.
   void Free(DeviceAllocationId id) override;
 
  private:
-  struct Live {
-    VkDeviceMemory memory = VK_NULL_HANDLE;
-    uint32_t memory_type = 0;
-    Bytes size;
-  };
-
   VulkanMemory(const VulkanDevice& device, const VulkanMemoryOptions& options,
                std::unique_ptr<MemoryClearer> clearer);
 
-  absl::Status CheckClass(BlockClass block_class) const;
+  absl::Status CheckClass(const BlockClass& block_class) const;
   absl::Status CheckAllocationSize(BlockClass block_class, Bytes size) const;
 
   const VulkanDevice& device_;
@@ -86,7 +84,8 @@ class VulkanMemory final : public DeviceMemory {
   const std::unique_ptr<MemoryClearer> clearer_;  // The allocating thread's.
   Mutex mutex_;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<DeviceAllocationId, Live> live_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<DeviceAllocationId, std::unique_ptr<ExportableMemory>> live_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace heapbroker

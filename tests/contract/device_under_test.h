@@ -10,6 +10,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "daemon/core/device_memory.h"
@@ -33,9 +34,11 @@ class DeviceUnderTest {
       BlockClass block_class, Bytes allocation_size, const ExportedHandle& exported) = 0;
 };
 
-// How a parameter of the suite is called and made.
+// How a parameter of the suite is called and made, and of which kind the blocks are
+// that the suite makes there.
 struct DeviceMaker {
   std::string name;
+  BlockClass block_class;  // Without a memory type.
   std::function<absl::StatusOr<std::unique_ptr<DeviceUnderTest>>()> make;
 
   // CTest takes it into the names of the tests.
@@ -45,8 +48,11 @@ struct DeviceMaker {
 };
 
 DeviceMaker SimulatedDeviceMaker();
-// The best device of this machine.
-DeviceMaker VulkanDeviceMaker(std::string name, VulkanMemoryOptions options);
+
+// The best device of this machine, once for each way of clearing and each kind of
+// block that it offers. HEAPBROKER_TEST_HANDLE_TYPES, a list with spaces of
+// opaque_fd and dma_buf, says instead which handle types there have to be.
+std::vector<DeviceMaker> VulkanDeviceMakers();
 
 }  // namespace heapbroker
 #endif  // TESTS_CONTRACT_DEVICE_UNDER_TEST_H_

@@ -10,12 +10,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/core/device_memory.h"
 #include "daemon/vulkan/device.h"
+#include "daemon/vulkan/external_buffer.h"
 
 namespace heapbroker {
 
@@ -34,14 +37,25 @@ class ImportedMemory {
   //   FAILED_PRECONDITION  it needs more than the allocation has, or another type
   absl::Status TryBuffer(Bytes size) const;
 
+  // The device's address of such a buffer, which is gone when this returns.
+  //   FAILED_PRECONDITION  as TryBuffer, or the block was not made for it
+  absl::StatusOr<VkDeviceAddress> AddressOfBuffer(Bytes size) const;
+
  private:
   friend class ImportingDevice;
-  ImportedMemory(const VulkanDevice& device, VkDeviceMemory memory, uint32_t memory_type)
-      : device_(device), memory_(memory), memory_type_(memory_type) {}
+  ImportedMemory(const VulkanDevice& device, BlockClass block_class,
+                 std::optional<ExternalBuffer> dedicated_buffer)
+      : device_(device),
+        block_class_(block_class),
+        dedicated_buffer_(std::move(dedicated_buffer)) {}
+
+  absl::StatusOr<VkBuffer> Bind(Bytes size, std::optional<ExternalBuffer>& buffer) const;
 
   const VulkanDevice& device_;
-  const VkDeviceMemory memory_;
-  const uint32_t memory_type_;
+  const BlockClass block_class_;
+  // Bound from the beginning; no other may be.
+  std::optional<ExternalBuffer> dedicated_buffer_;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
   absl::Span<uint8_t> bytes_;
 };
 
@@ -50,7 +64,8 @@ class ImportingDevice {
   // The same physical device as `exporter`'s, opened once more.
   static absl::StatusOr<std::unique_ptr<ImportingDevice>> Open(const DeviceInfo& exporter);
 
-  // With exactly the exporter's facts. `exported` keeps its descriptor. The
+  // With exactly the exporter's facts; of a dma-buf the memory type and the size are
+  // the importer's to find out, and must agree with them. `exported` keeps its descriptor. The
   // memory type must be host-visible and coherent.
   absl::StatusOr<std::unique_ptr<ImportedMemory>> Import(BlockClass block_class,
                                                          Bytes allocation_size,
@@ -58,6 +73,8 @@ class ImportingDevice {
 
  private:
   explicit ImportingDevice(VulkanDevice device) : device_(std::move(device)) {}
+
+  absl::Status CheckDmaBuf(const BlockClass& block_class, Bytes allocation_size, int fd) const;
 
   VulkanDevice device_;
 };

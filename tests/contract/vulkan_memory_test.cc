@@ -5,6 +5,7 @@
 
 #include "daemon/vulkan/vulkan_memory.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "daemon/vulkan/device_description.h"
+#include "daemon/vulkan/driver_error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/process_facts.h"
@@ -31,9 +34,7 @@ class VulkanMemoryTest : public testing::Test {
     absl::StatusOr<OpenedDevice> opened = OpenDevice(DeviceSelector{});
     ASSERT_TRUE(opened.ok()) << opened.status();
     device_ = std::make_unique<VulkanDevice>(std::move(opened->device));
-    while (!device_->info().memory_types[block_class_.memory_type].exportable.any()) {
-      ++block_class_.memory_type;
-    }
+    block_class_ = ClassesToTry(device_->info()).front();
   }
 
   std::unique_ptr<VulkanMemory> Make(VulkanMemoryOptions options) {
@@ -102,11 +103,86 @@ TEST_F(VulkanMemoryTest, RunningOutOfDescriptorsIsAnErrorThatLeavesNothingAlloca
   for (rlim_t limit : {64, 65}) {
     auto [allocations, refusal] = AllocateUntilRefused(*memory, block_class_, limit);
     EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted) << refusal;
+    EXPECT_THAT(std::string(refusal.message()),
+                testing::AllOf(testing::HasSubstr("RLIMIT_NOFILE"),
+                               testing::HasSubstr(std::to_string(limit))));
     for (const DeviceAllocation& allocation : allocations) memory->Free(allocation.id);
     allocations.clear();
     EXPECT_EQ(OpenDescriptorCount(getpid()).value_or(0), open_before);
   }
   EXPECT_TRUE(memory->Allocate(block_class_, KiB(64)).ok());
+}
+
+// Takes all mappings that the process may still have; gives them back when it goes.
+class NoMappingsLeft {
+ public:
+  explicit NoMappingsLeft(size_t limit) : size_(2 * limit * page_) {
+    last_.reserve(64);
+    region_ = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(region_, MAP_FAILED);
+    // Neighbours with different rights cannot become one mapping.
+    for (size_t offset = 0; offset < size_; offset += 2 * page_) {
+      if (mprotect(static_cast<char*>(region_) + offset, page_, PROT_READ) != 0) break;
+    }
+    // Splitting takes two at a time, so one may be left; nor do shared ones join.
+    while (last_.size() < last_.capacity()) {
+      void* const one = mmap(nullptr, page_, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (one == MAP_FAILED) return;
+      last_.push_back(one);
+    }
+    ADD_FAILURE() << "the kernel gave more mappings than its limit of " << limit;
+  }
+  ~NoMappingsLeft() {
+    for (void* one : last_) munmap(one, page_);
+    munmap(region_, size_);
+  }
+
+ private:
+  const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t size_;
+  void* region_ = MAP_FAILED;
+  std::vector<void*> last_;
+};
+
+TEST_F(VulkanMemoryTest, RunningOutOfMappingsIsNotTakenForRunningOutOfMemory) {
+  const std::unique_ptr<VulkanMemory> memory = Make({});
+  const ProcessLimits limits = ReadProcessLimits();
+  // Makes room on the heap, which cannot grow later.
+  ASSERT_TRUE(memory->Allocate(block_class_, MiB(1)).ok());
+  absl::Status refusal;
+  {
+    const NoMappingsLeft held(limits.memory_map_limit);
+    refusal = memory->Allocate(block_class_, MiB(1)).status();
+  }
+  if (refusal.ok()) GTEST_SKIP() << "this driver maps nothing when it allocates";
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refusal.message()),
+              testing::AllOf(testing::HasSubstr("vm.max_map_count"),
+                             testing::HasSubstr(std::to_string(limits.memory_map_limit))));
+  EXPECT_TRUE(memory->Allocate(block_class_, MiB(1)).ok());
+}
+
+TEST_F(VulkanMemoryTest, ReportsOnHeapsWhereTheDriverHasFigures) {
+  const std::unique_ptr<VulkanMemory> memory = Make({});
+  EXPECT_EQ(memory->ReadHeaps().size(),
+            device_->has_memory_budget() ? device_->info().heaps.size() : 0U);
+  for (const HeapReport& report : memory->ReadHeaps()) EXPECT_GT(report.budget, Bytes());
+}
+
+TEST_F(VulkanMemoryTest, RefusesBlocksThatTheDeviceDoesNotHave) {
+  const std::unique_ptr<VulkanMemory> memory = Make({});
+  if (!device_->info().memory_types[block_class_.memory_type].exportable.dma_buf) {
+    const absl::Status refusal =
+        memory->Allocate({block_class_.memory_type, HandleType::kDmaBuf}, MiB(1)).status();
+    EXPECT_EQ(refusal.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refusal.message()), testing::HasSubstr("as dma-buf"));
+  }
+  if (!device_->info().device_addresses) {
+    BlockClass with_address = block_class_;
+    with_address.device_address = true;
+    EXPECT_EQ(memory->RequiredSize(with_address, MiB(1)).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(VulkanMemoryTest, ClearingWhatWasFreedIsAnError) {

@@ -16,6 +16,8 @@
 #include "absl/status/status.h"
 #include "common/base/status_macros.h"
 #include "daemon/vulkan/device.h"
+#include "daemon/vulkan/device_description.h"
+#include "daemon/vulkan/exportable_memory.h"
 #include "daemon/vulkan/external_buffer.h"
 #include "daemon/vulkan/result.h"
 
@@ -53,20 +55,12 @@ void RecordFills(VkCommandBuffer commands, VkBuffer buffer, bool in_order) {
 }
 
 absl::Status FillTwice(const VulkanDevice& device, bool in_order) {
-  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer, ExternalBuffer::Create(device.handle(), kSize));
-  uint32_t memory_type = 0;
-  while (!device.info().memory_types[memory_type].exportable.any()) ++memory_type;
-  VkExportMemoryAllocateInfo exported{};
-  exported.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
-  exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  VkMemoryAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-  allocate.pNext = &exported;
-  allocate.allocationSize = buffer.requirements().size;
-  allocate.memoryTypeIndex = memory_type;
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  HB_RETURN_IF_ERROR(ResultToStatus(vkAllocateMemory(device.handle(), &allocate, nullptr, &memory),
-                                    "vkAllocateMemory"));
+  const BlockClass block_class = ClassesToTry(device.info()).front();
+  HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer,
+                      ExternalBuffer::Create(device.handle(), BufferKindOf(block_class), kSize));
+  HB_ASSIGN_OR_RETURN(
+      const ExportableMemory memory,
+      ExportableMemory::Allocate(device, block_class, Bytes(buffer.requirements().size)));
   VkCommandPoolCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   create.queueFamilyIndex = device.queue_family();
@@ -80,7 +74,7 @@ absl::Status FillTwice(const VulkanDevice& device, bool in_order) {
   VkCommandBuffer commands = VK_NULL_HANDLE;
   HB_RETURN_IF_ERROR(ResultToStatus(vkAllocateCommandBuffers(device.handle(), &command, &commands),
                                     "vkAllocateCommandBuffers"));
-  vkBindBufferMemory(device.handle(), buffer.handle(), memory, 0);
+  vkBindBufferMemory(device.handle(), buffer.handle(), memory.handle(), 0);
   RecordFills(commands, buffer.handle(), in_order);
   VkSubmitInfo submit{};
   submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
@@ -89,7 +83,6 @@ absl::Status FillTwice(const VulkanDevice& device, bool in_order) {
   const VkResult submitted = vkQueueSubmit(device.queue(), 1, &submit, VK_NULL_HANDLE);
   vkQueueWaitIdle(device.queue());
   vkDestroyCommandPool(device.handle(), pool, nullptr);
-  vkFreeMemory(device.handle(), memory, nullptr);
   return ResultToStatus(submitted, "vkQueueSubmit");
 }
 

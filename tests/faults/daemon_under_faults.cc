@@ -57,7 +57,7 @@ void DaemonUnderFaults::TearDown() {
 absl::StatusOr<Lease> DaemonUnderFaults::Allocate(Bytes size, MemoryKind kind) {
   AllocationRequest request;
   request.size = size;
-  request.kind = kind;
+  request.memory = kind;
   return client_->Allocate(request);
 }
 

@@ -7,7 +7,7 @@
 // TEXT". MEMORY is a name that the test chooses.
 //
 //   connect NAME                         session=ID
-//   allocate MEMORY SIZE [zeroed]        as HeldMemory::Describe
+//   allocate MEMORY SIZE [TERM...]       as HeldMemory::Describe; TERM as AllocateTerms;
 //   hold COUNT SIZE                      leases in one call, and their descriptors
 //   fetch MEMORY                         files=..., what its descriptors refer to:
 //                                        equal for the same memory, whatever its id
@@ -22,6 +22,9 @@
 //   give-back MEMORY                     releases or closes
 //   cycle COUNT SIZE                     allocate, import, fill, release
 //   churn SIZE                           allocate, fetch, release until an error
+//   watch                                begins to listen to the daemon, as the next three do
+//   idle DEVICE HEAP BYTES               reports that as all that is idle
+//   asked; sealed                        what came next, as WatchNotes; waits for it
 //   fork                                 child=PID; the child waits for the test's end
 //
 // The control socket's end ends the program.
@@ -47,7 +50,9 @@
 #include "common/posix/unix_socket.h"
 #include "heapbroker/client.h"
 #include "heapbroker/vulkan_importer.h"
+#include "tests/integration/allocate_terms.h"
 #include "tests/integration/held_memory.h"
+#include "tests/integration/watch_notes.h"
 
 namespace heapbroker {
 namespace {
@@ -61,8 +66,8 @@ absl::StatusOr<uint64_t> Number(const std::string& word) {
   return absl::InvalidArgumentError(absl::StrCat(word, " is no number"));
 }
 
-AllocationRequest HostVisible(uint64_t size, bool zeroed = false) {
-  return {.size = Bytes(size), .alignment = {}, .kind = MemoryKind::kHostVisible, .zeroed = zeroed};
+AllocationRequest HostVisible(uint64_t size) {
+  return {.size = Bytes(size), .memory = MemoryKind::kHostVisible};
 }
 
 Answer Done(const absl::Status& status) {
@@ -100,12 +105,17 @@ class Program {
   Answer GiveBack(const Words& words);
   Answer Cycle(const Words& words);
   Answer Churn(const Words& words);
+  Answer Watch(const Words& words);
+  Answer Idle(const Words& words);
+  Answer Asked(const Words& words);
+  Answer Sealed(const Words& words);
   Answer Fork(const Words& words);
 
   Answer Keep(const std::string& name, HeldMemory memory);
   absl::StatusOr<HeldMemory*> Find(const std::string& name);
   absl::StatusOr<HeldMemory*> FindImported(const std::string& name);
   absl::StatusOr<VulkanImporter*> Importer();
+  absl::StatusOr<WatchNotes*> Notes();
 
   const std::string runtime_dir_;
   const UniqueFd& control_;
@@ -114,6 +124,7 @@ class Program {
   std::unique_ptr<MinimalDevice> device_;
   std::unique_ptr<VulkanImporter> importer_;
   std::map<std::string, HeldMemory> memories_;
+  std::unique_ptr<WatchNotes> watch_;
 };
 
 const std::map<std::string, Program::Command>& Program::Commands() {
@@ -134,6 +145,10 @@ const std::map<std::string, Program::Command>& Program::Commands() {
                                          {"give-back", {2, &Program::GiveBack}},
                                          {"cycle", {3, &Program::Cycle}},
                                          {"churn", {2, &Program::Churn}},
+                                         {"watch", {1, &Program::Watch}},
+                                         {"idle", {4, &Program::Idle}},
+                                         {"asked", {1, &Program::Asked}},
+                                         {"sealed", {1, &Program::Sealed}},
                                          {"fork", {1, &Program::Fork}}};
   return *commands;
 }
@@ -188,9 +203,11 @@ absl::StatusOr<VulkanImporter*> Program::Importer() {
 
 Answer Program::Allocate(const Words& words) {
   HB_ASSIGN_OR_RETURN(const uint64_t size, Number(words[2]));
-  const bool zeroed = words.size() > 3 && words[3] == "zeroed";
-  HB_ASSIGN_OR_RETURN(Lease lease, client_->Allocate(HostVisible(size, zeroed)));
-  return Keep(words[1], HeldMemory(std::move(lease)));
+  AllocateTerms terms{.request = HostVisible(size)};
+  HB_RETURN_IF_ERROR(terms.Read(absl::MakeConstSpan(words).subspan(3)));
+  absl::StatusOr<Lease> lease = client_->Allocate(terms.request, terms.options);
+  if (!lease.ok()) return WithRefusalText(lease.status());
+  return Keep(words[1], HeldMemory(*std::move(lease)));
 }
 
 Answer Program::Hold(const Words& words) {
@@ -223,7 +240,7 @@ Answer Program::Open(const Words& words) {
   SegmentOptions options;
   options.name = words[2];
   options.size = Bytes(size);
-  options.kind = MemoryKind::kHostVisible;
+  options.memory = MemoryKind::kHostVisible;
   HB_ASSIGN_OR_RETURN(Segment segment, client_->OpenSegment(options));
   return Keep(words[1], HeldMemory(std::move(segment)));
 }
@@ -312,6 +329,29 @@ Answer Program::Churn(const Words& words) {
     HB_RETURN_IF_ERROR(Fetch({"fetch", "churned"}).status());
     HB_RETURN_IF_ERROR(GiveBack({"give-back", "churned"}).status());
   }
+}
+
+absl::StatusOr<WatchNotes*> Program::Notes() {
+  if (watch_ == nullptr) {
+    HB_ASSIGN_OR_RETURN(watch_, WatchNotes::Start(*client_));
+  }
+  return watch_.get();
+}
+
+Answer Program::Watch(const Words&) { return Done(Notes().status()); }
+Answer Program::Idle(const Words& words) {
+  HB_ASSIGN_OR_RETURN(WatchNotes* const notes, Notes());
+  return Done(notes->Report(absl::MakeConstSpan(words).subspan(1)));
+}
+
+Answer Program::Asked(const Words&) {
+  HB_ASSIGN_OR_RETURN(WatchNotes* const notes, Notes());
+  return notes->NextGiveBack();
+}
+
+Answer Program::Sealed(const Words&) {
+  HB_ASSIGN_OR_RETURN(WatchNotes* const notes, Notes());
+  return notes->NextSealed();
 }
 
 Answer Program::Fork(const Words&) {

@@ -59,6 +59,8 @@ LAYERS = {
         (CORE, MESSAGES, "common", PROTO), ("abseil", "grpc", "protobuf", "system")),
     "daemon/session": Layer(
         (CORE, MESSAGES, BASE, POSIX, PROTO), ("abseil", "protobuf", "system")),
+    "daemon/trace": Layer(
+        (CORE, BASE, POSIX, PROTO), ("abseil", "protobuf", "system")),
     "daemon/app": Layer(
         ("daemon", "common"), ("abseil", "cli11", "system", "systemd", "toml")),
     PUBLIC: Layer(("common/base/heapbroker",), ("abseil",)),

@@ -64,7 +64,7 @@ def layer_of(path: str) -> str | None:
 
 def project_path(root: pathlib.Path, header: str) -> str | None:
     """Where in the project a header lies; None if it is not the project's."""
-    if re.fullmatch(r"(heapbroker|grpc/health)/v1/\w+(\.grpc)?\.pb\.h", header):
+    if re.fullmatch(r"((heapbroker|grpc/health)/v1|google/rpc)/\w+(\.grpc)?\.pb\.h", header):
         return "proto/" + header
     for folder in ("",) + layers.INCLUDE_ROOTS:
         candidate = pathlib.PurePosixPath(folder, header).as_posix()

@@ -14,12 +14,15 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "heapbroker/lease.h"
+#include "heapbroker/requests.h"
 #include "heapbroker/segment.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
 
 class Connection;
+class MemoryWatch;
+struct WatchHandlers;
 
 struct ClientOptions {
   // Who this is, for people: UTF-8, 1 to 128 bytes, no control characters.
@@ -30,50 +33,12 @@ struct ClientOptions {
   // daemon's socket in it. A directory that was named is the only one tried: a
   // program must not reach another daemon than it was told to.
   std::string runtime_dir{};
-  // How long connecting, and each call other than OpenSegment, may take.
+  // How long connecting, and each call other than OpenSegment, may take. A
+  // request for memory waits for what others hold for as long: see
+  // AllocateOptions.
   absl::Duration call_timeout = absl::Seconds(5);
   // A tool that only looks: gets no memory, counts towards no limit.
   bool observer = false;
-};
-
-struct AllocationRequest {
-  Bytes size{};       // From 1 to BrokerDevice::max_allocation_size.
-  Bytes alignment{};  // Zero, or a power of two up to kMaxBlockAlignment.
-  MemoryKind kind = MemoryKind::kDeviceLocal;
-  // The block reads as zeros. Otherwise it may hold what the same tenant left in
-  // it; never what another tenant did.
-  bool zeroed = false;
-};
-
-// Ends a waiting OpenSegment from another thread. Thread-safe; one for each call.
-class Cancellation {
- public:
-  Cancellation();
-  ~Cancellation();
-  // The call ends with CANCELLED, also if it has not begun yet.
-  void Cancel();
-
- private:
-  friend class Client;
-  struct State;
-  std::shared_ptr<State> state_;
-};
-
-struct SegmentOptions {
-  enum class Mode { kCreateOrAttach, kAttach };
-  // Unique inside the tenant: UTF-8, 1 to 128 bytes, no control characters.
-  std::string name{};
-  Mode mode = Mode::kCreateOrAttach;
-  // kCreateOrAttach only; an existing segment must have the same size and kind.
-  Bytes size{};
-  MemoryKind kind = MemoryKind::kDeviceLocal;
-  // kAttach only: wait for a segment that does not exist yet.
-  bool wait = false;
-  // How long to wait for another process that fills the segment, which may take
-  // as long as loading a model does. No limit unless one is given.
-  absl::Duration timeout = absl::InfiniteDuration();
-  // Ends the wait early where it is set.
-  std::shared_ptr<Cancellation> cancellation{};
 };
 
 // One session with the daemon. It ends when the last of the Client and its
@@ -106,23 +71,42 @@ class Client {
   // Leases one block. Errors of all calls: UNAVAILABLE, DEADLINE_EXCEEDED,
   // FAILED_PRECONDITION (an observer, or a forked child), and
   //   INVALID_ARGUMENT     a field is out of range; the message names it
-  //   RESOURCE_EXHAUSTED   it does not fit; the message says by which limit
-  absl::StatusOr<Lease> Allocate(const AllocationRequest& request);
+  //   RESOURCE_EXHAUSTED   it does not fit; the message says by which limit, and
+  //                        RefusalOf (memory_refusal.h) for programs
+  //   FAILED_PRECONDITION  the device has no such memory, or none that leaves the
+  //                        daemon that way
+  //   CANCELLED            by `cancellation`
+  absl::StatusOr<Lease> Allocate(const AllocationRequest& request,
+                                 const AllocateOptions& options = {});
 
   // Leases all blocks or none, in the order of the requests; 1 to 256 of them.
-  absl::StatusOr<std::vector<Lease>> AllocateAll(absl::Span<const AllocationRequest> requests);
+  absl::StatusOr<std::vector<Lease>> AllocateAll(absl::Span<const AllocationRequest> requests,
+                                                 const AllocateOptions& options = {});
+
+  // Undoes the Allocate call that had this AllocateOptions::request_id and
+  // `device_index`: what is still held of its grant is given back; if it still
+  // waits, it ends. For calls that ended without an answer; blocks whose Leases
+  // exist must be given back by them.
+  //   NOT_FOUND            such a request holds and waits for nothing
+  absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index = 0);
 
   // Attaches to a segment, or becomes its writer. Waits while another process
   // fills it: without SegmentOptions::timeout there is NO deadline, and the wait
   // ends by the writer's Seal, Close or death, or by cancellation.
   //   INVALID_ARGUMENT     a field is out of range; the message names it
-  //   ALREADY_EXISTS       it exists with another size or kind; the message has both
+  //   ALREADY_EXISTS       it exists with another size or memory; the message has both
   //   NOT_FOUND            kAttach without `wait`, and there is none
-  //   RESOURCE_EXHAUSTED   it does not fit
+  //   RESOURCE_EXHAUSTED   it does not fit; as Allocate
   //   CANCELLED            by `cancellation`
   absl::StatusOr<Segment> OpenSegment(const SegmentOptions& options);
 
-  // As the daemon said when the session began.
+  // Asks the daemon to tell what happens: see memory_watch.h. One watch for each
+  // session; a second one ends the first with ABORTED. Makes no call itself: what
+  // goes wrong, the watch says.
+  //   FAILED_PRECONDITION  in a forked child
+  absl::StatusOr<std::unique_ptr<MemoryWatch>> Watch(WatchHandlers handlers);
+
+  // As the daemon said when the session began; a request names one by its position.
   const std::vector<BrokerDevice>& devices() const;
 
   // For logs and for finding oneself in the daemon's listings; not a secret.

@@ -65,8 +65,8 @@ class Lease {
   std::shared_ptr<const MemoryBlock> block_;
 };
 
-// Gives many leases back in as few calls as possible (one for each connection
-// and 256 leases). Returns the first error; goes on with the others after it.
+// Gives many leases back in as few calls as possible (one for each connection,
+// device and 256 leases). Returns the first error; goes on with the others after it.
 absl::Status ReleaseAll(std::vector<Lease> leases);
 
 }  // namespace heapbroker

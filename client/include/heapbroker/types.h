@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "heapbroker/units.h"
@@ -36,11 +37,31 @@ enum class MemoryKind {
   kDeviceLocalHostVisible,
 };
 
+// Properties that the memory must have, as the daemon's --pool names them:
+// "device_local", "host_visible|host_cached", "device_local;mapping".
+struct HeapKey {
+  std::string text{};
+};
+
+// Exactly this one of BrokerDevice::memory_types.
+struct MemoryTypeIndex {
+  uint32_t index = 0;
+};
+
+// Which memory: for a purpose, with properties, or of one Vulkan memory type.
+using MemoryChoice = std::variant<MemoryKind, HeapKey, MemoryTypeIndex>;
+
 // How a block travels between processes.
 enum class HandleType : uint8_t {
   // VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT.
   kOpaqueFd,
+  // VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT.
+  kDmaBuf,
 };
+
+// Which of a user's waiting requests goes first; between users they take turns,
+// whatever the priority.
+enum class Priority { kLow, kNormal, kHigh };
 
 // All that an import needs to know, in Vulkan or in another interface. An
 // opaque descriptor must be imported with exactly `allocation_size` and
@@ -55,6 +76,11 @@ struct ImportFacts {
   uint32_t memory_property_flags = 0;  // VkMemoryPropertyFlags of that type.
   HandleType handle_type = HandleType::kOpaqueFd;
   uint32_t device_index = 0;  // Into Client::devices().
+  // Allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT; an import must do the same.
+  bool device_address = false;
+  // Allocated for one buffer that covers it (VkMemoryDedicatedAllocateInfo); an
+  // import of an opaque descriptor must do the same.
+  bool dedicated = false;
 };
 
 using Uuid = std::array<uint8_t, 16>;
@@ -68,6 +94,9 @@ struct BrokerMemoryType {
   uint32_t heap_index = 0;      // Into BrokerDevice::heaps.
   uint32_t property_flags = 0;  // VkMemoryPropertyFlags.
   bool exportable = false;      // Blocks of this type can be leased.
+  // How: at least one where `exportable`. Those that this library does not know
+  // are left out.
+  std::vector<HandleType> handle_types{};
 };
 
 // One device that the daemon has opened.
@@ -84,6 +113,10 @@ struct BrokerDevice {
   std::vector<BrokerHeap> heaps{};
   std::vector<BrokerMemoryType> memory_types{};
   Bytes max_allocation_size{};  // The largest block that one request can get.
+  // AllocationRequest::device_address can be asked for.
+  bool device_addresses = false;
+  // Blocks of these handle types are dedicated, asked for or not.
+  std::vector<HandleType> dedicated_only{};
 };
 
 // XXH3-128 of a segment's bytes, 0 to size - 1: see checksum.h.

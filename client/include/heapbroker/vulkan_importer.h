@@ -28,6 +28,17 @@ inline constexpr uint32_t kRequiredVulkanVersion = VK_API_VERSION_1_1;
 absl::Span<const char* const> RequiredInstanceExtensions();
 absl::Span<const char* const> RequiredDeviceExtensions();
 
+// And what the device needs for blocks that are dma-bufs.
+absl::Span<const char* const> DmaBufDeviceExtensions();
+
+// A dedicated block belongs to one buffer of this usage (and of
+// VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, where it has device addresses): the
+// largest whose VkMemoryRequirements::size is the block's allocation size.
+inline constexpr VkBufferUsageFlags kDedicatedBufferUsage =
+    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+    VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+    VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+
 // The application's own objects, borrowed: they must outlive the importer and
 // all its buffers.
 struct VulkanContext {
@@ -41,12 +52,19 @@ struct VulkanContext {
   // Memory allocations that the application makes itself, at most: they count
   // towards the device's maxMemoryAllocationCount as imports do.
   uint32_t other_allocations = 0;
+  // The device was made with all of DmaBufDeviceExtensions(). Vulkan does not tell,
+  // so blocks that are dma-bufs are refused where it is not said.
+  bool dma_bufs = false;
+  // The device was made with the feature bufferDeviceAddress: likewise for blocks
+  // that have device addresses.
+  bool device_addresses = false;
 };
 
 // An imported block as a VkBuffer that covers it: the memory's offset 0 is the
-// buffer's. Copies share one buffer, which ends with the last of them; the
-// device's work on it must have completed by then, and the Lease or Segment
-// must outlive every use of the contents.
+// buffer's. Of a dedicated block all are one buffer, of kDedicatedBufferUsage and
+// perhaps longer than size(). Copies share one buffer, which ends with the last of
+// them; the device's work on it must have completed by then, and the Lease or
+// Segment must outlive every use of the contents.
 //
 // Thread-safe, except that recording needs the command buffer to be free.
 class DeviceBuffer {
@@ -57,6 +75,8 @@ class DeviceBuffer {
   VkBuffer handle() const;
   VkDeviceMemory memory() const;
   Bytes size() const;  // ImportFacts::size.
+  // As they are here: of a dma-buf the memory type and the allocation size are the
+  // importing device's, not the broker's.
   const ImportFacts& facts() const;
 
   // The whole buffer in host memory; null where the memory is not host-visible.
@@ -73,7 +93,8 @@ class DeviceBuffer {
   absl::Status Invalidate(Bytes offset, Bytes size) const;
 
   // Shared memory has an owner among the queue families. Acquire takes the
-  // buffer from VK_QUEUE_FAMILY_EXTERNAL before this device's first use; Release
+  // buffer from VK_QUEUE_FAMILY_EXTERNAL (VK_QUEUE_FAMILY_FOREIGN_EXT for dma-bufs,
+  // which other drivers may use) before this device's first use; Release
   // gives it back after the last one: before a Lease is released and before a
   // Segment is sealed, with a fence wait in between. Acquired and not released
   // at most once at a time. See VulkanImporter::AcquireAll.
@@ -114,10 +135,13 @@ class VulkanImporter {
   VulkanImporter& operator=(const VulkanImporter&) = delete;
 
   // The block as a buffer of `usage`, of facts().size bytes. Everything that the
-  // facts say is checked before the driver sees the descriptor.
+  // facts say is checked before the driver sees the descriptor. A dma-buf may come
+  // from another device and driver; its memory type is chosen here.
   //   FAILED_PRECONDITION  another device or driver than the broker's (the message
   //                        names both), a memory type that differs or cannot hold
-  //                        such a buffer, a descriptor that is no device memory
+  //                        such a buffer, a descriptor that is not what the handle
+  //                        type says, a usage that the block or the context was not
+  //                        made for
   //   RESOURCE_EXHAUSTED   the device's number of allocations, this process's
   //                        descriptors, or memory in the driver
   //   INTERNAL             the driver refused; the message has its error
@@ -139,7 +163,8 @@ class VulkanImporter {
   std::shared_ptr<State> state_;
 };
 
-// An instance, device and compute queue for programs that have none.
+// An instance, device and compute queue for programs that have none. Made for
+// dma-bufs and device addresses where the device has them: see context().
 class MinimalDevice {
  public:
   // On the physical device whose device and driver UUIDs are `device`'s, which

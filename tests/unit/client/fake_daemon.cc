@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "common/grpc/session_metadata.h"
@@ -18,13 +19,16 @@
 namespace heapbroker {
 namespace {
 
-SessionAnswer Welcome(const v1::Device& device) {
+SessionAnswer Welcome(const v1::Device& device, uint32_t device_count) {
   SessionAnswer answer;
   v1::Welcome& welcome = *answer.reply.mutable_welcome();
   welcome.set_token(kFakeToken);
   welcome.set_session_id(7);
   welcome.set_protocol_major(1);
-  *welcome.add_devices() = device;
+  for (uint32_t i = 0; i < device_count; ++i) {
+    *welcome.add_devices() = device;
+    welcome.mutable_devices(static_cast<int>(i))->set_index(i);
+  }
   welcome.mutable_limits()->set_max_blocks_per_call(4);
   return answer;
 }
@@ -60,10 +64,10 @@ v1::Device MemfdBlockSource::Device() const {
   return device;
 }
 
-FakeDaemon::FakeDaemon(BlockSource& source) : source_(source) {
+FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count) : source_(source) {
   session_ = std::make_unique<FakeSessionSocket>(
-      dir_.File("session.sock"), [this](const v1::SessionRequest& request) {
-        if (request.has_hello()) return Welcome(source_.Device());
+      dir_.File("session.sock"), [this, device_count](const v1::SessionRequest& request) {
+        if (request.has_hello()) return Welcome(source_.Device(), device_count);
         const uint64_t id = request.fetch().block_id();
         MutexLock lock(mutex_);
         const auto found = leased_.find(id);
@@ -114,6 +118,46 @@ v1::AllocateRequest FakeDaemon::last_allocate() const {
   return last_allocate_;
 }
 
+void FakeDaemon::HoldAllocateReplies(bool hold) {
+  MutexLock lock(mutex_);
+  hold_allocate_ = hold;
+}
+
+void FakeDaemon::HoldUndoReplies(bool hold) {
+  MutexLock lock(mutex_);
+  hold_undo_ = hold;
+}
+
+int FakeDaemon::held_replies() const {
+  MutexLock lock(mutex_);
+  return held_replies_;
+}
+
+std::vector<v1::ReleaseRequest> FakeDaemon::undone() const {
+  MutexLock lock(mutex_);
+  return undone_;
+}
+
+v1::OpenSegmentRequest FakeDaemon::last_open_segment() const {
+  MutexLock lock(mutex_);
+  return last_open_segment_;
+}
+
+void FakeDaemon::Tell(const v1::WatchEvent& event) {
+  MutexLock lock(mutex_);
+  to_tell_.push_back(event);
+}
+
+std::vector<FakeDaemon::IdleReport> FakeDaemon::idle_reports() const {
+  MutexLock lock(mutex_);
+  return idle_reports_;
+}
+
+int FakeDaemon::watches() const {
+  MutexLock lock(mutex_);
+  return watches_;
+}
+
 std::vector<std::vector<uint64_t>> FakeDaemon::releases() const {
   MutexLock lock(mutex_);
   return releases_;
@@ -149,25 +193,50 @@ grpc::Status FakeDaemon::Check(const grpc::ServerContext& context) const {
   return failure_;
 }
 
-absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size) {
+absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size, uint32_t device_index) {
   absl::StatusOr<BlockSource::Made> made = source_.Make(size);
   if (!made.ok()) return made.status();
   MutexLock lock(mutex_);
   made->block.set_block_id(++last_id_);
+  made->block.set_device_index(device_index);
   leased_[last_id_] = std::move(made->fd);
   return made->block;
+}
+
+void FakeDaemon::Hold(const bool& held, const grpc::ServerContext& context) {
+  ++held_replies_;
+  while (held && !context.IsCancelled() && !stopping_) {
+    changed_.WaitFor(mutex_, std::chrono::milliseconds(5));
+  }
+  --held_replies_;
+}
+
+absl::StatusOr<v1::AllocateResponse> FakeDaemon::Grant(const v1::AllocateRequest& request) {
+  {
+    MutexLock lock(mutex_);
+    last_allocate_ = request;
+    const auto found = grants_.find(request.request_id());
+    if (found != grants_.end()) return found->second;
+  }
+  v1::AllocateResponse response;
+  for (const v1::BlockRequest& block : request.blocks()) {
+    absl::StatusOr<v1::Block> made = MakeBlock(block.size(), request.device_index());
+    if (!made.ok()) return made.status();
+    *response.add_blocks() = *made;
+  }
+  MutexLock lock(mutex_);
+  if (request.request_id() != 0) grants_[request.request_id()] = response;
+  return response;
 }
 
 grpc::Status FakeDaemon::Allocate(grpc::ServerContext* context, const v1::AllocateRequest* request,
                                   v1::AllocateResponse* response) {
   if (grpc::Status status = Check(*context); !status.ok()) return status;
-  for (const v1::BlockRequest& block : request->blocks()) {
-    absl::StatusOr<v1::Block> made = MakeBlock(block.size());
-    if (!made.ok()) return ToGrpcStatus(made.status());
-    *response->add_blocks() = *made;
-  }
+  absl::StatusOr<v1::AllocateResponse> granted = Grant(*request);
+  if (!granted.ok()) return ToGrpcStatus(granted.status());
+  *response = *std::move(granted);
   MutexLock lock(mutex_);
-  last_allocate_ = *request;
+  Hold(hold_allocate_, *context);
   if (change_allocate_) change_allocate_(*response);
   return grpc::Status::OK;
 }
@@ -176,6 +245,15 @@ grpc::Status FakeDaemon::Release(grpc::ServerContext* context, const v1::Release
                                  v1::ReleaseResponse*) {
   if (grpc::Status status = Check(*context); !status.ok()) return status;
   MutexLock lock(mutex_);
+  if (request->request_id() != 0) {
+    Hold(hold_undo_, *context);
+    undone_.push_back(*request);
+    const auto found = grants_.find(request->request_id());
+    if (found == grants_.end()) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such request");
+    for (const v1::Block& block : found->second.blocks()) leased_.erase(block.block_id());
+    grants_.erase(found);
+    return grpc::Status::OK;
+  }
   const std::vector<uint64_t> ids(request->block_ids().begin(), request->block_ids().end());
   releases_.push_back(ids);
   for (const uint64_t id : ids) {
@@ -185,6 +263,44 @@ grpc::Status FakeDaemon::Release(grpc::ServerContext* context, const v1::Release
   return grpc::Status::OK;
 }
 
+grpc::Status FakeDaemon::Watch(grpc::ServerContext* context, WatchStream* stream) {
+  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  {
+    MutexLock lock(mutex_);
+    ++watches_;
+  }
+  std::thread reader([&] {
+    v1::WatchRequest report;
+    while (stream->Read(&report)) {
+      MutexLock lock(mutex_);
+      idle_reports_.push_back({.time = std::chrono::steady_clock::now(), .report = report});
+    }
+  });
+  TellEvents(*context, *stream);
+  // Otherwise the other thread would read until the client has had enough.
+  context->TryCancel();
+  reader.join();
+  MutexLock lock(mutex_);
+  --watches_;
+  return grpc::Status::CANCELLED;
+}
+
+void FakeDaemon::TellEvents(grpc::ServerContext& context, WatchStream& stream) {
+  while (true) {
+    v1::WatchEvent event;
+    {
+      MutexLock lock(mutex_);
+      while (to_tell_.empty() && !stopping_ && !context.IsCancelled()) {
+        changed_.WaitFor(mutex_, std::chrono::milliseconds(5));
+      }
+      if (stopping_ || context.IsCancelled()) return;
+      event = to_tell_.front();
+      to_tell_.pop_front();
+    }
+    stream.Write(event);
+  }
+}
+
 grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
                                      const v1::OpenSegmentRequest* request,
                                      v1::OpenSegmentResponse* response) {
@@ -192,6 +308,7 @@ grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
   bool created = false;
   {
     MutexLock lock(mutex_);
+    last_open_segment_ = *request;
     const auto [found, inserted] = segments_.try_emplace(request->name());
     created = inserted;
     if (created) found->second = Segment{.id = ++last_id_, .size = request->size()};
@@ -200,7 +317,7 @@ grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
   if (created) {
     // Two blocks, so that the library has to join them.
     for (const uint64_t size : {request->size() / 2, request->size() - request->size() / 2}) {
-      absl::StatusOr<v1::Block> made = MakeBlock(size);
+      absl::StatusOr<v1::Block> made = MakeBlock(size, request->device_index());
       if (!made.ok()) return ToGrpcStatus(made.status());
       blocks.push_back(*made);
     }

@@ -6,7 +6,9 @@
 #ifndef TESTS_UNIT_CLIENT_FAKE_DAEMON_H_
 #define TESTS_UNIT_CLIENT_FAKE_DAEMON_H_
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,7 +51,8 @@ class MemfdBlockSource final : public BlockSource {
 // Thread-safe.
 class FakeDaemon : private v1::MemoryBroker::Service {
  public:
-  explicit FakeDaemon(BlockSource& source);
+  // All of its devices are the source's.
+  explicit FakeDaemon(BlockSource& source, uint32_t device_count = 1);
   ~FakeDaemon() override;
 
   std::string runtime_dir() const { return dir_.path(); }
@@ -63,10 +66,31 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   // Before they are sent.
   void ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change);
   void ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change);
+  // Blocks are granted, but their replies are kept for as long as this holds; a call
+  // that ends meanwhile never has one.
+  void HoldAllocateReplies(bool hold);
+  // The same for calls of Release that name a request.
+  void HoldUndoReplies(bool hold);
+  // Calls whose replies are kept now.
+  int held_replies() const;
   // The last AllocateRequest.
   v1::AllocateRequest last_allocate() const;
-  // Calls of Release, each with its blocks.
+  // Calls of Release that name blocks, each with its blocks.
   std::vector<std::vector<uint64_t>> releases() const;
+  // Calls of Release that name a request instead.
+  std::vector<v1::ReleaseRequest> undone() const;
+  // The last OpenSegmentRequest.
+  v1::OpenSegmentRequest last_open_segment() const;
+  // To the session that watches, once one does.
+  void Tell(const v1::WatchEvent& event);
+  // What it said so far, and when.
+  struct IdleReport {
+    std::chrono::steady_clock::time_point time;
+    v1::WatchRequest report;
+  };
+  std::vector<IdleReport> idle_reports() const;
+  // Watches now open.
+  int watches() const;
   size_t leased_blocks() const;
   // As if its lease had ended in another way.
   void ForgetBlock(uint64_t id);
@@ -76,6 +100,7 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   int waiting_calls() const;
 
  private:
+  using WatchStream = grpc::ServerReaderWriter<v1::WatchEvent, v1::WatchRequest>;
   struct Segment {
     uint64_t id = 0;
     uint64_t size = 0;
@@ -95,10 +120,19 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   grpc::Status CloseSegment(grpc::ServerContext* context, const v1::CloseSegmentRequest* request,
                             v1::CloseSegmentResponse* response) override;
 
+  grpc::Status Watch(grpc::ServerContext* context, WatchStream* stream) override;
+  // Writes what there is to tell, until the watch ends.
+  void TellEvents(grpc::ServerContext& context, WatchStream& stream);
+
   // The error that the call must end with, if any: no or a wrong token, or what
   // the test wants.
   grpc::Status Check(const grpc::ServerContext& context) const;
-  absl::StatusOr<v1::Block> MakeBlock(uint64_t size);
+  // Keeps a reply while `held`, which the test sets, says so.
+  void Hold(const bool& held, const grpc::ServerContext& context)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<v1::Block> MakeBlock(uint64_t size, uint32_t device_index);
+  // What the request gets, or has already got.
+  absl::StatusOr<v1::AllocateResponse> Grant(const v1::AllocateRequest& request);
   Segment* FindSegment(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   BlockSource& source_;
@@ -114,7 +148,16 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   std::map<uint64_t, UniqueFd> leased_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Segment> segments_ ABSL_GUARDED_BY(mutex_);
   v1::AllocateRequest last_allocate_ ABSL_GUARDED_BY(mutex_);
+  v1::OpenSegmentRequest last_open_segment_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::vector<uint64_t>> releases_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ReleaseRequest> undone_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, v1::AllocateResponse> grants_ ABSL_GUARDED_BY(mutex_);  // By request id.
+  bool hold_allocate_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hold_undo_ ABSL_GUARDED_BY(mutex_) = false;
+  int held_replies_ ABSL_GUARDED_BY(mutex_) = 0;
+  int watches_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<v1::WatchEvent> to_tell_ ABSL_GUARDED_BY(mutex_);
+  std::vector<IdleReport> idle_reports_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FakeSessionSocket> session_;
   std::unique_ptr<grpc::Server> server_;
 };

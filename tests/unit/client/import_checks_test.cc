@@ -104,6 +104,93 @@ TEST(ImportChecksTest, LeavesDeviceNodesToTheDriver) {
   EXPECT_THAT(CheckDescriptor(Facts(), node.get()), IsOk());
 }
 
+TEST(ImportChecksTest, TakesNothingForADmaBufThatIsNone) {
+  ImportFacts facts = Facts();
+  facts.handle_type = HandleType::kDmaBuf;
+  const UniqueFd file(memfd_create("block", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+  const UniqueFd node(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const UniqueFd plain(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  for (const UniqueFd* fd : {&file, &node, &plain}) {
+    EXPECT_THAT(CheckDescriptor(facts, fd->get()), StatusIs(kPrecondition, "is no dma-buf"));
+  }
+}
+
+TEST(ImportChecksTest, ADmaBufNeedsADeviceThatWasMadeForIt) {
+  ImportFacts facts = Facts();
+  facts.handle_type = HandleType::kDmaBuf;
+  VulkanContext context;
+  EXPECT_THAT(CheckUsage(facts, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, context),
+              StatusIs(kPrecondition, "DmaBufDeviceExtensions()"));
+  context.dma_bufs = true;
+  EXPECT_THAT(CheckUsage(facts, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, context), IsOk());
+  EXPECT_THAT(CheckUsage(Facts(), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, {}), IsOk());
+}
+
+TEST(ImportChecksTest, DeviceAddressesNeedABlockAndADeviceThatHaveThem) {
+  constexpr VkBufferUsageFlags kAddress = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  ImportFacts facts = Facts();
+  VulkanContext context{.device_addresses = true};
+  EXPECT_THAT(CheckUsage(facts, kAddress, context),
+              StatusIs(kPrecondition, "was not made for device addresses"));
+  facts.device_address = true;
+  EXPECT_THAT(CheckUsage(facts, kAddress, context), IsOk());
+  context.device_addresses = false;
+  for (VkBufferUsageFlags usage : {kAddress, VkBufferUsageFlags{kDedicatedBufferUsage}}) {
+    EXPECT_THAT(CheckUsage(facts, usage, context),
+                StatusIs(kPrecondition, "VulkanContext::device_addresses"));
+  }
+  // A dma-buf's import may differ from its export.
+  facts.handle_type = HandleType::kDmaBuf;
+  context.dma_bufs = true;
+  EXPECT_THAT(CheckUsage(facts, kDedicatedBufferUsage, context), IsOk());
+  EXPECT_THAT(CheckUsage(facts, kAddress, context), StatusIs(kPrecondition, "device_addresses"));
+}
+
+TEST(ImportChecksTest, ADedicatedBlockHasTheUsageOfItsOneBuffer) {
+  ImportFacts facts = Facts();
+  facts.dedicated = true;
+  EXPECT_THAT(CheckUsage(facts, kDedicatedBufferUsage, {}), IsOk());
+  EXPECT_THAT(CheckUsage(facts, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT, {}),
+              StatusIs(kPrecondition, "does not cover 0x80"));
+  EXPECT_EQ(DedicatedUsage(facts), kDedicatedBufferUsage);
+  facts.device_address = true;
+  EXPECT_EQ(DedicatedUsage(facts),
+            kDedicatedBufferUsage | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT);
+}
+
+// Of the daemon as well, which makes the other half of each dedicated block.
+static_assert(kDedicatedBufferUsage == 0x133);
+
+TEST(DmaBufTypeTest, TheExportersOwnTypeOnTheSameDevice) {
+  const ImportFacts facts = Facts();  // Type 1, host-visible.
+  EXPECT_THAT(ChooseDmaBufType(facts, /*same_device=*/true, 0b11, 0b11, TwoTypes()).value(), 1u);
+  EXPECT_THAT(ChooseDmaBufType(facts, /*same_device=*/true, 0b01, 0b11, TwoTypes()).value(), 0u)
+      << "but never one that the descriptor cannot be";
+}
+
+TEST(DmaBufTypeTest, OnAnotherDeviceTheNearestOfWhatBothAllow) {
+  ImportFacts facts = Facts();
+  facts.memory_type_index = 7;  // Means nothing there.
+  VkPhysicalDeviceMemoryProperties memory{};
+  memory.memoryTypeCount = 4;
+  memory.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  memory.memoryTypes[1].propertyFlags =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  memory.memoryTypes[2].propertyFlags = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+  EXPECT_EQ(ChooseDmaBufType(facts, false, 0b1111, 0b0111, memory).value(), 2u) << "same flags";
+  EXPECT_EQ(ChooseDmaBufType(facts, false, 0b0011, 0b1111, memory).value(), 1u) << "mappable";
+  EXPECT_EQ(ChooseDmaBufType(facts, false, 0b1001, 0b0001, memory).value(), 0u) << "any";
+}
+
+TEST(DmaBufTypeTest, NoCommonTypeIsAnErrorThatTellsBothSides) {
+  EXPECT_THAT(ChooseDmaBufType(Facts(), false, 0b01, 0b10, TwoTypes()),
+              StatusIs(kPrecondition, "possible: 0x1) and a buffer of this usage (possible: 0x2)"));
+  EXPECT_THAT(ChooseDmaBufType(Facts(), false, 0b100, 0b100, TwoTypes()),
+              StatusIs(kPrecondition, "no memory type"))
+      << "types that the device does not have";
+}
+
 TEST(ImportChecksTest, KeepsAMarginUnderTheDevicesNumberOfAllocations) {
   EXPECT_EQ(MaxImports(4096, 0), 4080u);
   EXPECT_EQ(MaxImports(4096, 1000), 3080u);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "client/src/import_checks.h"
 #include "client/src/importing_device.h"
 #include "client/src/vulkan_result.h"
 #include "common/base/status_macros.h"
@@ -15,31 +16,22 @@
 namespace heapbroker {
 namespace {
 
-constexpr VkExternalMemoryHandleTypeFlagBits kHandleType =
-    VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-
-// What a buffer of `size` bytes that can be exported needs.
-absl::StatusOr<VkMemoryRequirements> RequirementsOf(VkDevice device, uint64_t size) {
-  const VkExternalMemoryBufferCreateInfo external{
-      .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kHandleType};
-  const VkBufferCreateInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                .pNext = &external,
-                                .size = size,
-                                .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
-  VkBuffer buffer = VK_NULL_HANDLE;
-  HB_RETURN_IF_ERROR(
-      VulkanStatus(vkCreateBuffer(device, &info, nullptr, &buffer), "vkCreateBuffer"));
-  VkMemoryRequirements requirements{};
-  vkGetBufferMemoryRequirements(device, buffer, &requirements);
-  vkDestroyBuffer(device, buffer, nullptr);
-  return requirements;
-}
-
-absl::StatusOr<VkDeviceMemory> AllocateExportable(VkDevice device, uint64_t size) {
+absl::StatusOr<VkDeviceMemory> AllocateExportable(VkDevice device,
+                                                  const VulkanBlockSource::Kind& kind,
+                                                  uint64_t size, VkBuffer dedicated_buffer) {
   const VkExportMemoryAllocateInfo exported{.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
-                                            .handleTypes = kHandleType};
+                                            .handleTypes = ToVulkan(kind.handle_type)};
+  const VkMemoryDedicatedAllocateInfo dedicated{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+      .pNext = &exported,
+      .buffer = dedicated_buffer};
+  const VkMemoryAllocateFlagsInfo flags{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+      .pNext = kind.dedicated ? static_cast<const void*>(&dedicated) : &exported,
+      .flags =
+          kind.device_address ? VkMemoryAllocateFlags{VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT} : 0};
   const VkMemoryAllocateInfo info{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                  .pNext = &exported,
+                                  .pNext = &flags,
                                   .allocationSize = size,
                                   .memoryTypeIndex = 0};
   VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -48,12 +40,12 @@ absl::StatusOr<VkDeviceMemory> AllocateExportable(VkDevice device, uint64_t size
   return memory;
 }
 
-absl::StatusOr<UniqueFd> Export(VkDevice device, VkDeviceMemory memory) {
+absl::StatusOr<UniqueFd> Export(VkDevice device, VkDeviceMemory memory, HandleType type) {
   const auto get_fd =
       reinterpret_cast<PFN_vkGetMemoryFdKHR>(vkGetDeviceProcAddr(device, "vkGetMemoryFdKHR"));
   const VkMemoryGetFdInfoKHR info{.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                   .memory = memory,
-                                  .handleType = kHandleType};
+                                  .handleType = ToVulkan(type)};
   int fd = -1;
   HB_RETURN_IF_ERROR(VulkanStatus(get_fd(device, &info, &fd), "vkGetMemoryFdKHR"));
   if (fd < 0) return absl::InternalError("vkGetMemoryFdKHR succeeded without a descriptor");
@@ -95,6 +87,7 @@ absl::StatusOr<std::unique_ptr<VulkanBlockSource>> VulkanBlockSource::Create() {
 
 VulkanBlockSource::~VulkanBlockSource() {
   MutexLock lock(mutex_);
+  dedicated_buffers_.clear();
   for (const VkDeviceMemory memory : memories_) {
     vkFreeMemory(device_->context().device, memory, nullptr);
   }
@@ -102,19 +95,29 @@ VulkanBlockSource::~VulkanBlockSource() {
 
 absl::StatusOr<BlockSource::Made> VulkanBlockSource::Make(uint64_t size) {
   const VkDevice device = device_->context().device;
-  HB_ASSIGN_OR_RETURN(const VkMemoryRequirements requirements, RequirementsOf(device, size));
-  HB_ASSIGN_OR_RETURN(const VkDeviceMemory memory, AllocateExportable(device, requirements.size));
+  const VkBufferUsageFlags usage = kind_.dedicated
+                                       ? DedicatedUsage({.device_address = kind_.device_address})
+                                       : VkBufferUsageFlags{VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+  HB_ASSIGN_OR_RETURN(ImportBuffer buffer,
+                      ImportBuffer::Create(device, kind_.handle_type, Bytes(size), usage));
+  const VkMemoryRequirements requirements = buffer.requirements();
+  HB_ASSIGN_OR_RETURN(const VkDeviceMemory memory,
+                      AllocateExportable(device, kind_, requirements.size, buffer.handle()));
   {
     MutexLock lock(mutex_);
     memories_.push_back(memory);
+    if (kind_.dedicated) dedicated_buffers_.push_back(std::move(buffer));
   }
   Made made;
-  HB_ASSIGN_OR_RETURN(made.fd, Export(device, memory));
+  HB_ASSIGN_OR_RETURN(made.fd, Export(device, memory, kind_.handle_type));
   made.block.set_size(size);
   made.block.set_allocation_size(requirements.size);
   made.block.set_memory_type_index(0);
   made.block.set_memory_property_flags(description_.memory_types[0].property_flags);
-  made.block.set_handle_type(v1::HANDLE_TYPE_OPAQUE_FD);
+  made.block.set_handle_type(kind_.handle_type == HandleType::kDmaBuf ? v1::HANDLE_TYPE_DMA_BUF
+                                                                      : v1::HANDLE_TYPE_OPAQUE_FD);
+  made.block.set_device_address(kind_.device_address);
+  made.block.set_dedicated(kind_.dedicated);
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/src/import_buffer.h"
 #include "common/base/mutex.h"
 #include "heapbroker/vulkan_importer.h"
 #include "tests/unit/client/fake_daemon.h"
@@ -28,14 +29,27 @@ class VulkanBlockSource final : public BlockSource {
   absl::StatusOr<Made> Make(uint64_t size) override;
   v1::Device Device() const override;
 
+  // Blocks that are made from now on are of this kind. By one thread at a time, and
+  // while nobody asks for blocks. The size of a dedicated block has to be a multiple
+  // of what the driver rounds to.
+  struct Kind {
+    HandleType handle_type = HandleType::kOpaqueFd;
+    bool device_address = false;
+    bool dedicated = false;
+  };
+  void MakeFromNowOn(const Kind& kind) { kind_ = kind; }
+  const MinimalDevice& device() const { return *device_; }
+
  private:
   VulkanBlockSource(const BrokerDevice& description, std::unique_ptr<MinimalDevice> device)
       : description_(description), device_(std::move(device)) {}
 
   const BrokerDevice description_;
   const std::unique_ptr<MinimalDevice> device_;
+  Kind kind_;
   Mutex mutex_;
   std::vector<VkDeviceMemory> memories_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ImportBuffer> dedicated_buffers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace heapbroker

@@ -7,11 +7,15 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
+#include <cstring>
 #include <memory>
 
+#include "common/posix/unique_fd.h"
 #include "gtest/gtest.h"
 #include "heapbroker/client.h"
 #include "heapbroker/vulkan_importer.h"
+#include "tests/support/status_matchers.h"
 #include "tests/unit/client/fake_daemon.h"
 #include "tests/unit/client/vulkan_block_source.h"
 
@@ -40,6 +44,42 @@ class VulkanFixture : public testing::Test {
   const std::unique_ptr<VulkanBlockSource> source_ = VulkanBlockSource::Create().value();
   FakeDaemon daemon_{*source_};
 };
+
+inline constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+
+class VulkanImporterTest : public VulkanFixture {
+ protected:
+  // The next fetch gets this descriptor instead of the block's.
+  void AnswerFetchesWith(const UniqueFd& fd) {
+    daemon_.session_socket().AnswerWith([&fd](const v1::SessionRequest& request) {
+      SessionAnswer answer;
+      answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
+      answer.fd = DuplicateFd(fd.get()).value();
+      return answer;
+    });
+  }
+
+  VulkanClient a_{daemon_};
+};
+
+// What one device fills, another one reads to the last byte.
+inline void ExpectSharing(VulkanClient& a, VulkanClient& b, const Lease& lease) {
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer writer, a.importer->Import(*lease.block(), kUsage));
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer reader, b.importer->Import(*lease.block(), kUsage));
+  ASSERT_THAT(a.importer->SubmitAndWait([&](VkCommandBuffer commands) {
+    writer.RecordAcquire(commands);
+    vkCmdFillBuffer(commands, writer.handle(), 0, VK_WHOLE_SIZE, 0xdecafbad);
+    writer.RecordRelease(commands);
+  }),
+              IsOk());
+  ASSERT_THAT(b.importer->AcquireAll({reader}), IsOk());
+  ASSERT_NE(reader.mapped(), nullptr);
+  ASSERT_THAT(reader.Invalidate(Bytes(0), reader.size()), IsOk());
+  uint32_t last = 0;
+  std::memcpy(&last, static_cast<char*>(reader.mapped()) + reader.size().count() - 4, 4);
+  EXPECT_EQ(last, 0xdecafbadu);
+  EXPECT_THAT(b.importer->ReleaseAll({reader}), IsOk());
+}
 
 }  // namespace heapbroker
 #endif  // TESTS_UNIT_CLIENT_VULKAN_FIXTURE_H_

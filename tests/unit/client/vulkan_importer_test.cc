@@ -22,42 +22,42 @@
 namespace heapbroker {
 namespace {
 
-constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_TRANSFER_DST_BIT;
 constexpr absl::StatusCode kPrecondition = absl::StatusCode::kFailedPrecondition;
-
-class VulkanImporterTest : public VulkanFixture {
- protected:
-  // The next fetch gets this descriptor instead of the block's.
-  void AnswerFetchesWith(const UniqueFd& fd) {
-    daemon_.session_socket().AnswerWith([&fd](const v1::SessionRequest& request) {
-      SessionAnswer answer;
-      answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
-      answer.fd = DuplicateFd(fd.get()).value();
-      return answer;
-    });
-  }
-
-  VulkanClient a_{daemon_};
-};
 
 TEST_F(VulkanImporterTest, WhatOneDeviceWritesAnotherOneReads) {
   ASSERT_OK_AND_ASSIGN(const Lease lease, a_.client->Allocate({.size = KiB(64)}));
   VulkanClient b(daemon_);
-  ASSERT_OK_AND_ASSIGN(const DeviceBuffer writer, a_.importer->Import(*lease.block(), kUsage));
-  ASSERT_OK_AND_ASSIGN(const DeviceBuffer reader, b.importer->Import(*lease.block(), kUsage));
-  ASSERT_THAT(a_.importer->SubmitAndWait([&](VkCommandBuffer commands) {
-    writer.RecordAcquire(commands);
-    vkCmdFillBuffer(commands, writer.handle(), 0, VK_WHOLE_SIZE, 0xdecafbad);
-    writer.RecordRelease(commands);
-  }),
-              IsOk());
-  ASSERT_THAT(b.importer->AcquireAll({reader}), IsOk());
-  ASSERT_NE(reader.mapped(), nullptr);
-  ASSERT_THAT(reader.Invalidate(Bytes(0), reader.size()), IsOk());
-  uint32_t last = 0;
-  std::memcpy(&last, static_cast<char*>(reader.mapped()) + reader.size().count() - 4, 4);
-  EXPECT_EQ(last, 0xdecafbadu);
-  ASSERT_THAT(b.importer->ReleaseAll({reader}), IsOk());
+  ExpectSharing(a_, b, lease);
+}
+
+TEST_F(VulkanImporterTest, DedicatedBlocksAreSharedAsOneBufferEach) {
+  source_->MakeFromNowOn({.dedicated = true});
+  ASSERT_OK_AND_ASSIGN(const Lease lease, a_.client->Allocate({.size = KiB(64)}));
+  ASSERT_TRUE(lease.facts().dedicated);
+  VulkanClient b(daemon_);
+  ExpectSharing(a_, b, lease);
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer one, a_.importer->Import(*lease.block(), kUsage));
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer other, a_.importer->Import(*lease.block(), kUsage));
+  EXPECT_EQ(one.handle(), other.handle());
+  EXPECT_THAT(a_.importer->Import(*lease.block(), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT),
+              StatusIs(kPrecondition, "does not cover"));
+}
+
+TEST_F(VulkanImporterTest, BuffersOfBlocksThatWereMadeForItHaveAddresses) {
+  if (!a_.device->context().device_addresses) GTEST_SKIP() << "this device has no addresses";
+  for (const bool dedicated : {false, true}) {
+    source_->MakeFromNowOn({.device_address = true, .dedicated = dedicated});
+    ASSERT_OK_AND_ASSIGN(const Lease lease, a_.client->Allocate({.size = KiB(64)}));
+    ASSERT_OK_AND_ASSIGN(
+        const DeviceBuffer buffer,
+        a_.importer->Import(*lease.block(), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT));
+    const VkBufferDeviceAddressInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                         .buffer = buffer.handle()};
+    EXPECT_NE(vkGetBufferDeviceAddress(a_.device->context().device, &info), 0u);
+    VulkanClient b(daemon_);
+    ExpectSharing(a_, b, lease);
+  }
 }
 
 TEST_F(VulkanImporterTest, ABlockIsImportedOnceWhileAnyoneUsesIt) {

@@ -129,5 +129,84 @@ TEST_F(CachingPoolTest, UndoingAHitRestoresTheBlocksAge) {
   EXPECT_EQ(pool_.EvictOldest(NotKeptReason::kPressure).id, old.id);
 }
 
+TEST_F(CachingPoolTest, TrimsTheOldestFirst) {
+  const Block first = New(kAlice, MiB(1)), second = New(kBob, MiB(4)), third = New(kAlice, MiB(2));
+  for (const Block& block : {second, first, third}) EXPECT_TRUE(Release(block).empty());
+  for (const Block& block : {second, first, third}) {
+    EXPECT_EQ(pool_.EvictOldest(NotKeptReason::kTrim).id, block.id);
+  }
+  EXPECT_EQ(pool_.Stats().not_kept[static_cast<size_t>(NotKeptReason::kTrim)], 3u);
+}
+
+TEST_F(CachingPoolTest, HoldsWhatFitsAfterEvictingWhatIsIdle) {
+  PoolLimits limits;
+  limits.max_allocation_capacity = MiB(10);
+  pool_ = PoolWith(limits);
+  const Block idle = New(kBob, MiB(6)), leased = New(kAlice, MiB(3));
+  EXPECT_TRUE(Release(idle).empty());
+  EXPECT_TRUE(pool_.CanHold(MiB(7)));
+  EXPECT_FALSE(pool_.CanHold(MiB(7) + Bytes(1)));
+  EXPECT_FALSE(pool_.CanHold(Bytes::Max()));
+  pool_.Reserve(MiB(7));
+  const Evictions evicted = pool_.EvictOverCapacity();
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].id, idle.id);
+  EXPECT_FALSE(pool_.CanHold(Bytes(1))) << "reserved bytes count";
+  pool_.Cancel(MiB(7));
+  EXPECT_TRUE(pool_.CanHold(MiB(7)));
+  EXPECT_EQ(pool_.leased(), leased.bytes());
+}
+
+TEST_F(CachingPoolTest, AClaimedBlockIsNotEvictedForCapacity) {
+  PoolLimits limits;
+  limits.max_allocation_capacity = MiB(10);
+  pool_ = PoolWith(limits);
+  EXPECT_TRUE(Release(New(kAlice, MiB(6))).empty());
+  auto found = pool_.Find(kAlice, kClass, {MiB(6), MiB(6)});
+  ASSERT_TRUE(std::holds_alternative<Claim>(found));
+  EXPECT_FALSE(pool_.CanHold(MiB(5)));
+  EXPECT_TRUE(pool_.CanHold(MiB(4)));
+  EXPECT_EQ(pool_.Take(std::get<Claim>(found), MiB(6)).bytes(), MiB(6));
+}
+
+TEST_F(CachingPoolTest, FreesOlderBlocksForCapacitySoThatTheNewestIsKept) {
+  PoolLimits limits;
+  limits.max_allocation_capacity = MiB(10);
+  pool_ = PoolWith(limits);
+  const Block old = New(kBob, MiB(4)), newer = New(kAlice, MiB(6));
+  EXPECT_TRUE(Release(old).empty());
+  // A driver pads: what comes back is more than was reserved.
+  pool_.Reserve(MiB(1));
+  const Evictions evicted = Release(newer);
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].id, old.id);
+  EXPECT_EQ(pool_.Stats().idle, MiB(6));
+  EXPECT_EQ(pool_.Stats().not_kept[static_cast<size_t>(NotKeptReason::kCapacity)], 1u);
+}
+
+TEST_F(CachingPoolTest, ABlockThatDoesNotFitByItselfDrivesNothingOut) {
+  PoolLimits limits;
+  limits.max_allocation_capacity = MiB(10);
+  pool_ = PoolWith(limits);
+  const Block old = New(kBob, MiB(4));
+  EXPECT_TRUE(Release(old).empty());
+  const Block padded = New(kAlice, MiB(11));
+  const Evictions evicted = Release(padded);
+  ASSERT_EQ(evicted.size(), 1u);
+  EXPECT_EQ(evicted[0].id, padded.id);
+  EXPECT_EQ(pool_.Stats().idle, MiB(4));
+}
+
+TEST_F(CachingPoolTest, CountsRequestsHitsAndWhyThereWereMisses) {
+  pool_.CountRequest(std::nullopt);
+  pool_.CountRequest(MissReason::kAtCapacity);
+  pool_.CountRequest(MissReason::kAtCapacity);
+  const PoolStats stats = pool_.Stats();
+  EXPECT_EQ(stats.requests, 3u);
+  EXPECT_EQ(stats.hits, 1u);
+  EXPECT_EQ(stats.misses[static_cast<size_t>(MissReason::kAtCapacity)], 2u);
+  EXPECT_EQ(stats.total_misses(), 2u);
+}
+
 }  // namespace
 }  // namespace heapbroker

@@ -18,6 +18,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
 #include "tests/fakes/recorded_events.h"
+#include "tests/fakes/recorded_turns.h"
 #include "tests/support/status_matchers.h"
 
 namespace heapbroker {
@@ -36,7 +37,13 @@ class CoreTest : public ::testing::Test {
     device_ = std::make_unique<SimulatedDevice>(std::move(info));
     if (options.admission.count_limits.empty()) options.admission.count_limits = Allocations(4000);
     broker_ = std::make_unique<DeviceBroker>(
-        options, BrokerPorts{*device_, executor_, events_, clock_, alarm_});
+        options, BrokerPorts{*device_, executor_, events_, clock_, alarm_, &turns_});
+  }
+
+  static std::vector<ResolvedPool> PoolsFor(absl::string_view text, const DeviceInfo& device) {
+    absl::StatusOr<std::vector<PoolSpec>> specs = ParsePoolSpecs(text);
+    EXPECT_THAT(specs, IsOk());
+    return specs.ok() ? ResolvePools(*specs, device).pools : std::vector<ResolvedPool>();
   }
 
   static std::vector<CountLimit> Allocations(uint64_t most) {
@@ -86,6 +93,28 @@ class CoreTest : public ::testing::Test {
     return call;
   }
 
+  // One that may wait for what others hold.
+  AllocateRequest WaitingFor(Bytes size, absl::Duration time) const {
+    AllocateRequest request = AllocateOf({Ask(size)});
+    request.wait_until = clock_.Now() + time;
+    return request;
+  }
+  CallId Start(SessionId session, const AllocateRequest& request) {
+    const CallId call = NewCall();
+    auto outcome = broker_->Allocate(session, call, request);
+    EXPECT_THAT(outcome, IsOk());
+    EXPECT_TRUE(outcome.ok() && std::holds_alternative<Deferred>(*outcome));
+    return call;
+  }
+  CallId StartWaiting(SessionId session, Bytes size, absl::Duration time = absl::Seconds(60)) {
+    return Start(session, WaitingFor(size, time));
+  }
+  void AdvanceAndTick(absl::Duration by) {
+    clock_.Advance(by);
+    broker_->Tick();
+  }
+  bool IsGranted(CallId call) const { return events_.Has(call) && events_.grant(call).ok(); }
+
   absl::Status Release(SessionId session, BlockId block) {
     return broker_->Release(session, {block});
   }
@@ -127,6 +156,7 @@ class CoreTest : public ::testing::Test {
   FakeAlarm alarm_;
   ManualExecutor executor_;
   RecordedEvents events_;
+  RecordedTurns turns_;
   std::unique_ptr<SimulatedDevice> device_;
   std::unique_ptr<DeviceBroker> broker_;
   uint64_t last_session_ = 0;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/memory_type_choice.h"
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
@@ -64,6 +66,67 @@ TEST(MemoryTypeChoiceTest, AUnifiedTypeServesEveryKind) {
                           MemoryKind::kHostCached, MemoryKind::kDeviceLocalHostVisible}) {
     EXPECT_EQ(Best(info, kind), 0u);
   }
+}
+
+std::vector<uint32_t> TypesOf(const absl::StatusOr<MemoryTypeChoices>& choices) {
+  EXPECT_THAT(choices, IsOk());
+  std::vector<uint32_t> types;
+  if (!choices.ok()) return types;
+  for (const MemoryTypeChoice& choice : choices->types) types.push_back(choice.memory_type);
+  return types;
+}
+
+TEST(MemoryTypeChoiceTest, ListsAllThatWillDoThoseWithMostOfWhatIsPreferredFirst) {
+  const auto upload = ChooseMemoryTypes(Discrete(), MemoryKind::kHostVisible, std::nullopt);
+  EXPECT_EQ(TypesOf(upload), (std::vector<uint32_t>{1, 3, 2}));
+  EXPECT_GT(upload->types[0].tier, upload->types[1].tier);
+  EXPECT_GT(upload->types[1].tier, upload->types[2].tier);
+  EXPECT_EQ(TypesOf(ChooseMemoryTypes(Discrete(), MemoryKind::kDeviceLocal, std::nullopt)),
+            (std::vector<uint32_t>{0, 2}));
+}
+
+TEST(MemoryTypeChoiceTest, PropertiesThatAreNamedAreAllThatMatters) {
+  MemoryTypeWish wish;
+  wish.host_visible = true;
+  const auto choices = ChooseMemoryTypes(Discrete(), wish, std::nullopt);
+  EXPECT_EQ(TypesOf(choices), (std::vector<uint32_t>{1, 2, 3}));
+  for (const MemoryTypeChoice& choice : choices->types) EXPECT_EQ(choice.tier, 0);
+  EXPECT_EQ(TypesOf(ChooseMemoryTypes(Discrete(), MemoryTypeWish(), std::nullopt)).size(), 4u);
+}
+
+TEST(MemoryTypeChoiceTest, AnExactTypeIsThatOneOrAnError) {
+  DeviceInfo info = Discrete();
+  EXPECT_EQ(TypesOf(ChooseMemoryTypes(info, MemoryTypeIndex{2}, std::nullopt)),
+            (std::vector<uint32_t>{2}));
+  for (uint32_t index : {4u, 32u, UINT32_MAX}) {
+    EXPECT_THAT(ChooseMemoryTypes(info, MemoryTypeIndex{index}, std::nullopt),
+                StatusIs(absl::StatusCode::kInvalidArgument, "has 4 memory types"));
+  }
+  info.memory_types[2].exportable = {};
+  EXPECT_THAT(ChooseMemoryTypes(info, MemoryTypeIndex{2}, std::nullopt),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "no memory type 2"));
+}
+
+TEST(MemoryTypeChoiceTest, TakesAnOpaqueDescriptorWhereThereIsOneElseADmaBuf) {
+  DeviceInfo info = Discrete();
+  info.memory_types[1].exportable = {.opaque_fd = true, .dma_buf = true};
+  info.memory_types[3].exportable = {.opaque_fd = false, .dma_buf = true};
+  const auto either = ChooseMemoryTypes(info, MemoryKind::kHostVisible, std::nullopt);
+  EXPECT_EQ(TypesOf(either), (std::vector<uint32_t>{1, 2})) << "all of one handle type";
+  EXPECT_EQ(either->handle_type, HandleType::kOpaqueFd);
+  const auto cached = ChooseMemoryTypes(info, MemoryTypeIndex{3}, std::nullopt);
+  EXPECT_EQ(cached->handle_type, HandleType::kDmaBuf);
+}
+
+TEST(MemoryTypeChoiceTest, AHandleTypeThatWasNamedIsKeptTo) {
+  DeviceInfo info = Discrete();
+  info.memory_types[3].exportable = {.opaque_fd = true, .dma_buf = true};
+  const auto choices = ChooseMemoryTypes(info, MemoryKind::kHostVisible, HandleType::kDmaBuf);
+  EXPECT_EQ(TypesOf(choices), (std::vector<uint32_t>{3}));
+  EXPECT_EQ(choices->handle_type, HandleType::kDmaBuf);
+  EXPECT_THAT(ChooseMemoryTypes(info, MemoryKind::kDeviceLocal, HandleType::kDmaBuf),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       "as dma-buf; exportable memory types there as that: 3 ("));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ class CtlDaemonTest : public ::testing::Test {
 };
 
 TEST_F(CtlDaemonTest, EveryVerbIsAnswered) {
-  for (const char* verb : {"stats", "sessions", "segments", "health"}) {
+  for (const char* verb :
+       {"stats", "pools", "heaps", "sessions", "leases", "segments", "trim", "health"}) {
     for (const std::vector<std::string>& arguments :
          std::vector<std::vector<std::string>>{{verb}, {verb, "--json"}}) {
       const CommandResult result = Ctl(arguments);

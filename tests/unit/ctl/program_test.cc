@@ -36,7 +36,13 @@ TEST(CtlProgramTest, WhatItCannotReadIsAnErrorOfUsage) {
                                              {"stats", "--nonsense"},
                                              {"stats", "health"},
                                              {"--runtime-dir"},
-                                             {"stats", "--observers"}}) {
+                                             {"stats", "--observers"},
+                                             {"pools", "--watch"},
+                                             {"trim", "--device", "first"},
+                                             {"trim", "--device", "-1"},
+                                             {"leases", "--session", "0"},
+                                             {"trim", "1", "2"},
+                                             {"leases", "--session", "-1"}}) {
     const CommandResult result = Ctl(arguments);
     EXPECT_EQ(result.status, Exited(2)) << testing::PrintToString(arguments);
     EXPECT_THAT(result.output, IsEmpty());
@@ -56,7 +62,8 @@ TEST(CtlProgramTest, TellsItsVersionAndItsUse) {
 
 TEST(CtlProgramTest, ADirectoryWithoutADaemonIsNotReachable) {
   const TempDir dir;
-  for (const char* verb : {"stats", "sessions", "segments", "health"}) {
+  for (const char* verb :
+       {"stats", "pools", "heaps", "sessions", "leases", "segments", "trim", "health"}) {
     const CommandResult result = Ctl({verb, "--runtime-dir", dir.path()});
     EXPECT_EQ(result.status, Exited(3)) << verb;
     EXPECT_THAT(result.output, IsEmpty());

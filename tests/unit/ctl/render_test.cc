@@ -107,6 +107,55 @@ TEST(RenderSegmentsTest, AStateOfANewerDaemonIsUnknown) {
   EXPECT_THAT(RenderSegments(segments), HasSubstr("unknown"));
 }
 
+v1::LeaseInfo LeaseOf(uint64_t block, const std::string& pool) {
+  v1::LeaseInfo lease;
+  lease.set_block_id(block);
+  lease.set_session_id(3);
+  lease.set_uid(1001);
+  lease.set_handle_type(v1::HANDLE_TYPE_OPAQUE_FD);
+  lease.set_pool(pool);
+  lease.set_size(1000 << 10);
+  lease.set_allocated_bytes(1 << 20);
+  lease.mutable_start_time()->set_seconds(kStart);
+  return lease;
+}
+
+TEST(RenderLeasesTest, LeavesOutWhatIsTheSameEverywhere) {
+  v1::ListLeasesResponse leases;
+  *leases.add_leases() = LeaseOf(7, "type 0");
+  *leases.add_leases() = LeaseOf(12, "direct");
+  EXPECT_EQ(RenderLeases(leases, absl::FromUnixSeconds(kStart + 75)),
+            "block  session   uid  pool          size  allocated         age\n"
+            "    7        3  1001  type 0  1000.0 KiB    1.0 MiB  1 min 15 s\n"
+            "   12        3  1001  direct  1000.0 KiB    1.0 MiB  1 min 15 s\n"
+            "2 leases, 2.0 MiB allocated\n");
+}
+
+TEST(RenderLeasesTest, TellsDevicesAndHandlesApartWhereTheyDiffer) {
+  v1::ListLeasesResponse leases;
+  *leases.add_leases() = LeaseOf(7, "type 0");
+  *leases.add_leases() = LeaseOf(12, "type 0");
+  leases.mutable_leases(1)->set_device_index(1);
+  leases.mutable_leases(1)->set_handle_type(v1::HANDLE_TYPE_DMA_BUF);
+  EXPECT_EQ(RenderLeases(leases, absl::FromUnixSeconds(kStart)),
+            "block  session   uid  device  handle     pool          size  allocated  age\n"
+            "    7        3  1001       0  opaque fd  type 0  1000.0 KiB    1.0 MiB  0 s\n"
+            "   12        3  1001       1  dma-buf    type 0  1000.0 KiB    1.0 MiB  0 s\n"
+            "2 leases, 2.0 MiB allocated\n");
+}
+
+TEST(RenderLeasesTest, AnEmptyListIsATotalOnly) {
+  EXPECT_EQ(RenderLeases({}, absl::FromUnixSeconds(kStart)), "0 leases\n");
+}
+
+TEST(RenderTrimTest, SaysWhatIsOnItsWay) {
+  v1::TrimResponse trimmed;
+  EXPECT_EQ(RenderTrim(trimmed), "nothing to free\n");
+  trimmed.set_blocks(1);
+  trimmed.set_bytes(3 << 20);
+  EXPECT_EQ(RenderTrim(trimmed), "freeing 1 block, 3.0 MiB\n");
+}
+
 TEST(RenderHealthTest, UsesTheProtocolsWords) {
   grpc::health::v1::HealthCheckResponse health;
   health.set_status(grpc::health::v1::HealthCheckResponse::SERVING);
@@ -125,17 +174,13 @@ TEST(RenderJsonTest, UsesTheNamesOfTheProtoFilesAndWritesZeros) {
   EXPECT_THAT(*json, HasSubstr("\"next_page_token\": \"\""));
 }
 
-TEST(FormatAgeTest, UsesTheTwoLargestUnits) {
-  EXPECT_EQ(FormatAge(absl::Seconds(-5)), "0 s");
-  EXPECT_EQ(FormatAge(absl::Seconds(59)), "59 s");
-  EXPECT_EQ(FormatAge(absl::Seconds(60)), "1 min 0 s");
-  EXPECT_EQ(FormatAge(absl::Minutes(60 * 5 + 2)), "5 h 2 min");
-  EXPECT_EQ(FormatAge(absl::Hours(76)), "3 d 4 h");
-}
-
-TEST(FormatRateTest, NothingOfNothingIsNoRate) {
-  EXPECT_EQ(FormatRate(0, 0), "-");
-  EXPECT_EQ(FormatRate(12, 13), "92.3 %");
+TEST(RenderJsonTest, AStreamHasALineForEachReply) {
+  v1::GetStatsResponse stats;
+  stats.set_version("a\nb");
+  stats.add_devices();
+  const auto json = RenderJson(stats, JsonStyle::kLine);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->find('\n'), json->size() - 1);
 }
 
 }  // namespace

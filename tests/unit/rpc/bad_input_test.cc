@@ -32,13 +32,6 @@ class BadInputTest : public ServerFixture {
     v1::AllocateResponse response;
     return memory_->Allocate(context.get(), request, &response);
   }
-  grpc::Status Release(const TestSession& session, const std::vector<uint64_t>& ids) {
-    v1::ReleaseRequest request;
-    for (uint64_t id : ids) request.add_block_ids(id);
-    v1::ReleaseResponse response;
-    CallContext context(session);
-    return memory_->Release(context.get(), request, &response);
-  }
   grpc::Status OpenSegment(const TestSession& session, const v1::OpenSegmentRequest& request) {
     v1::OpenSegmentResponse response;
     CallContext context(session);
@@ -119,7 +112,7 @@ TEST_F(BadInputTest, RefusesNoBlockAndTooMany) {
 TEST_F(BadInputTest, AnswersTheSameForAnothersBlockAsForAnUnknownOne) {
   const TestSession other = OpenClient();
   const uint64_t others = AllocateOne(other, 1).block_id();
-  const uint64_t unknown = others + 1;
+  const uint64_t unknown = others + kMaxDevices;  // The same device's.
   grpc::Status of_others = Release(session_, {others});
   grpc::Status of_unknown = Release(session_, {unknown});
   EXPECT_EQ(of_others.error_code(), grpc::StatusCode::NOT_FOUND);
@@ -133,10 +126,14 @@ TEST_F(BadInputTest, AnswersTheSameForAnothersBlockAsForAnUnknownOne) {
 
 TEST_F(BadInputTest, ReleasesAllOrNothing) {
   const uint64_t mine = AllocateOne(session_, 1).block_id();
+  EXPECT_EQ(Release(session_, {mine, mine + kMaxDevices}).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  // On a device that this daemon does not have.
   EXPECT_EQ(Release(session_, {mine, mine + 1}).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Release(session_, {mine, mine}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Release(session_, {mine, 0}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(Release(session_, {}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Release(session_, std::vector<uint64_t>{}).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(broker_.Holdings(session_.session.id).leased_blocks, 1u);
   EXPECT_TRUE(Release(session_, {mine}).ok());
   EXPECT_EQ(Release(session_, {mine}).error_code(), grpc::StatusCode::NOT_FOUND);
@@ -205,7 +202,9 @@ TEST_F(BadInputTest, RefusesBytesThatAreNoMessage) {
   for (const char* method :
        {"/heapbroker.v1.MemoryBroker/Allocate", "/heapbroker.v1.MemoryBroker/Release",
         "/heapbroker.v1.MemoryBroker/OpenSegment", "/heapbroker.v1.MemoryBroker/SealSegment",
-        "/heapbroker.v1.MemoryBroker/CloseSegment", "/heapbroker.v1.PoolStats/ListSessions",
+        "/heapbroker.v1.MemoryBroker/CloseSegment", "/heapbroker.v1.MemoryBroker/Watch",
+        "/heapbroker.v1.PoolStats/ListSessions", "/heapbroker.v1.PoolStats/ListLeases",
+        "/heapbroker.v1.PoolStats/WatchStats", "/heapbroker.v1.Admin/Trim",
         "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"}) {
     const grpc::Status status = SendRaw(session_, method, "\x0a\xff garbage");
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
@@ -260,6 +259,65 @@ TEST_F(BadInputTest, RefusesEnumsThatAreNotKnown) {
   EXPECT_THAT(OpenSegment(session_, open).error_message(), StartsWith("mode: is unset"));
 }
 
+TEST_F(BadInputTest, NamesTheNewFieldOfARequestThatIsWrong) {
+  const auto refused = [this](const v1::AllocateRequest& request) {
+    v1::AllocateResponse response;
+    CallContext context(session_);
+    const grpc::Status status = memory_->Allocate(context.get(), request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  v1::AllocateRequest request;
+  request.add_blocks()->set_size(1);
+  request.mutable_blocks(0)->set_heap_key("device_lcoal");
+  EXPECT_THAT(refused(request), StartsWith("blocks[0].heap_key: \"device_lcoal\" at position 0"));
+  request.mutable_blocks(0)->set_heap_key("transient");
+  EXPECT_THAT(refused(request), StartsWith("blocks[0].heap_key: "));
+  request.mutable_blocks(0)->clear_memory();
+  request.mutable_blocks(0)->set_handle_type(static_cast<v1::HandleType>(9));
+  EXPECT_THAT(refused(request), StartsWith("blocks[0].handle_type: 9"));
+  request.mutable_blocks(0)->clear_handle_type();
+  request.set_priority(static_cast<v1::Priority>(4));
+  EXPECT_THAT(refused(request), StartsWith("priority: 4"));
+  request.clear_priority();
+  request.mutable_max_wait()->set_nanos(-1);
+  EXPECT_THAT(refused(request), StartsWith("max_wait: "));
+  request.clear_max_wait();
+  request.set_device_index(1);
+  EXPECT_THAT(refused(request), StartsWith("device_index: is 1"));
+  EXPECT_TRUE(NothingHeld(session_));
+  EXPECT_EQ(device_.counts().allocations, 0u);
+}
+
+TEST_F(BadInputTest, RefusesAReleaseOfBlocksAndOfARequestAtOnce) {
+  v1::ReleaseRequest request;
+  request.add_block_ids(AllocateOne(session_, 1).block_id());
+  request.set_request_id(1);
+  grpc::Status status = Release(session_, request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), StartsWith("request_id: "));
+  request.clear_request_id();
+  request.set_device_index(0);
+  status = Release(session_, request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), StartsWith("device_index: "));
+  EXPECT_EQ(broker_.Holdings(session_.session.id).leased_blocks, 1u);
+  v1::ReleaseRequest unknown;
+  unknown.set_request_id(1);
+  EXPECT_EQ(Release(session_, unknown).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(BadInputTest, NamesTheTextOfANewFieldThatIsNotUtf8) {
+  // AllocateRequest.blocks is field 1, BlockRequest.heap_key field 5.
+  grpc::Status status = SendRaw(session_, "/heapbroker.v1.MemoryBroker/Allocate",
+                                std::string("\x0a\x03\x2a\x01\xff", 5));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "blocks.heap_key: is not valid UTF-8 at byte 0");
+  // TrimRequest.pool is field 2.
+  status = SendRaw(session_, "/heapbroker.v1.Admin/Trim", std::string("\x12\x01\xff", 3));
+  EXPECT_EQ(status.error_message(), "pool: is not valid UTF-8 at byte 0");
+}
+
 TEST_F(BadInputTest, RefusesASealWithoutChecksumOrSegment) {
   v1::OpenSegmentResponse opened;
   CallContext open_context(session_);
@@ -308,8 +366,8 @@ TEST_F(BadInputTest, ConnectionsThatGoNoFurtherTakeNoMoreThanTheirShareAndNotFor
   RpcServerOptions options;
   options.max_connections = 4;
   options.handshake_timeout = absl::Milliseconds(200);
-  const absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(
-      *std::move(listener), {memory_service_, stats_service_, health_service_}, options);
+  const absl::StatusOr<std::unique_ptr<RpcServer>> server =
+      StartServer(*std::move(listener), options);
   ASSERT_TRUE(server.ok());
   std::vector<UniqueFd> idlers;
   for (int i = 0; i < 100; ++i) {
@@ -338,8 +396,8 @@ TEST_F(BadInputTest, ClosesAConnectionThatSaysNothingForTooLong) {
   ASSERT_TRUE(listener.ok());
   RpcServerOptions options;
   options.handshake_timeout = absl::Milliseconds(200);
-  const absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(
-      *std::move(listener), {memory_service_, stats_service_, health_service_}, options);
+  const absl::StatusOr<std::unique_ptr<RpcServer>> server =
+      StartServer(*std::move(listener), options);
   ASSERT_TRUE(server.ok());
   const absl::StatusOr<UniqueFd> silent = ConnectUnix(path, SocketKind::kStream, absl::Seconds(5));
   ASSERT_TRUE(silent.ok());

@@ -44,8 +44,53 @@ class WaitingOpen {
   std::thread thread_;
 };
 
+// Likewise.
+class WaitingAllocate {
+ public:
+  WaitingAllocate(v1::MemoryBroker::Stub& stub, const TestSession& session,
+                  v1::AllocateRequest request, absl::Duration deadline = absl::Seconds(30))
+      : context_(session) {
+    context_.WithDeadline(deadline);
+    thread_ = std::thread([this, &stub, request = std::move(request)] {
+      status_ = stub.Allocate(context_.get(), request, &response_);
+      done_.store(true);
+    });
+  }
+  ~WaitingAllocate() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool done() const { return done_.load(); }
+  const grpc::Status& Join() {
+    thread_.join();
+    return status_;
+  }
+  const v1::AllocateResponse& response() const { return response_; }
+
+ private:
+  CallContext context_;
+  grpc::Status status_;
+  v1::AllocateResponse response_;
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
 class DeferredAnswerTest : public ServerFixture {
  protected:
+  static v1::AllocateRequest RequestOf(uint64_t size, uint64_t id = 0) {
+    v1::AllocateRequest request;
+    request.add_blocks()->set_size(size);
+    request.set_request_id(id);
+    return request;
+  }
+  static v1::ReleaseRequest UndoOf(uint64_t id) {
+    v1::ReleaseRequest request;
+    request.set_request_id(id);
+    return request;
+  }
+  bool WaitForWaitingRequests(uint64_t count) {
+    return WaitFor([this, count] { return broker_.Stats().heaps[0].waiting_requests == count; });
+  }
   v1::OpenSegmentResponse BecomeWriter(const TestSession& session, const std::string& name) {
     v1::OpenSegmentResponse response;
     CallContext context(session);
@@ -205,6 +250,89 @@ TEST_F(DeferredAnswerTest, AHungDriverDelaysNobodyWhoIsServedFromTheCache) {
   AllocateOne(reader_, 1000);
   executor_.Resume();
   EXPECT_TRUE(hanging.Join().ok());
+}
+
+TEST_F(DeferredAnswerTest, ARequestWaitsForWhatOthersHold) {
+  const v1::Block block = AllocateOne(writer_, MiB(60).count());
+  WaitingAllocate waiting(*memory_, reader_, RequestOf(MiB(50).count()));
+  ASSERT_TRUE(WaitForWaitingRequests(1));
+  ASSERT_TRUE(Release(writer_, {block.block_id()}).ok());
+  ASSERT_TRUE(waiting.Join().ok());
+  EXPECT_EQ(waiting.response().blocks(0).size(), MiB(50).count());
+}
+
+TEST_F(DeferredAnswerTest, ARequestThatWaitedLongEnoughIsRefusedBeforeItsDeadline) {
+  AllocateOne(writer_, MiB(60).count());
+  const auto refused = [this](const v1::AllocateRequest& request, absl::Duration deadline) {
+    WaitingAllocate waiting(*memory_, reader_, request, deadline);
+    // The core's alarm, which is the test's.
+    EXPECT_TRUE(WaitFor([&] {
+      broker_.Tick();
+      return waiting.done();
+    }));
+    const grpc::Status& status = waiting.Join();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+    EXPECT_FALSE(status.error_details().empty());
+  };
+  refused(RequestOf(MiB(50).count()), absl::Seconds(1));
+  v1::AllocateRequest request = RequestOf(MiB(50).count());
+  request.mutable_max_wait()->set_nanos(50'000'000);
+  refused(request, absl::Seconds(30));
+  request.mutable_max_wait()->set_nanos(0);
+  refused(request, absl::Seconds(30));
+  EXPECT_EQ(broker_.Stats().heaps[0].waiting_requests, 0u);
+}
+
+TEST_F(DeferredAnswerTest, AskingAgainWithItsIdReturnsTheSameGrant) {
+  WaitingAllocate first(*memory_, reader_, RequestOf(1000, 7));
+  ASSERT_TRUE(first.Join().ok());
+  WaitingAllocate second(*memory_, reader_, RequestOf(1000, 7));
+  ASSERT_TRUE(second.Join().ok());
+  EXPECT_EQ(first.response().SerializeAsString(), second.response().SerializeAsString());
+  EXPECT_EQ(broker_.Holdings(reader_.session.id).leased_blocks, 1u);
+  EXPECT_TRUE(Release(reader_, UndoOf(7)).ok());
+  EXPECT_TRUE(NothingHeld(reader_));
+  EXPECT_EQ(Release(reader_, UndoOf(7)).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(DeferredAnswerTest, ARequestWithAnIdEndsWithItsCallAndCanBeMadeAgain) {
+  executor_.HoldAllocations();
+  WaitingAllocate gone(*memory_, reader_, RequestOf(1000, 7), absl::Milliseconds(100));
+  EXPECT_EQ(gone.Join().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  LetTheServerNotice();
+  executor_.Resume();
+  ASSERT_TRUE(WaitFor([this] { return NothingHeld(reader_); }));
+  WaitingAllocate again(*memory_, reader_, RequestOf(1000, 7));
+  ASSERT_TRUE(again.Join().ok());
+  EXPECT_EQ(broker_.Holdings(reader_.session.id).leased_blocks, 1u);
+  EXPECT_TRUE(Release(reader_, {again.response().blocks(0).block_id()}).ok());
+  EXPECT_TRUE(NothingHeld(reader_));
+}
+
+TEST_F(DeferredAnswerTest, WhatTheDeviceMakesForARequestThatWasUndoneIsGivenBack) {
+  executor_.HoldAllocations();
+  WaitingAllocate undone(*memory_, reader_, RequestOf(1000, 7));
+  ASSERT_TRUE(WaitFor([this] { return executor_.waiting_allocations() == 1; }));
+  ASSERT_TRUE(Release(reader_, UndoOf(7)).ok());
+  // The id is free again, for something else.
+  WaitingAllocate another(*memory_, reader_, RequestOf(200'000, 7));
+  ASSERT_TRUE(WaitFor([this] { return pending_.size() == 2; }));
+  executor_.Resume();
+  EXPECT_EQ(undone.Join().error_code(), grpc::StatusCode::CANCELLED);
+  ASSERT_TRUE(another.Join().ok());
+  EXPECT_EQ(broker_.Holdings(reader_.session.id).leased_blocks, 1u);
+  EXPECT_TRUE(Release(reader_, UndoOf(7)).ok());
+  EXPECT_TRUE(NothingHeld(reader_));
+}
+
+TEST_F(DeferredAnswerTest, UndoingEndsARequestThatWaits) {
+  AllocateOne(writer_, MiB(60).count());
+  WaitingAllocate waiting(*memory_, reader_, RequestOf(MiB(50).count(), 7));
+  ASSERT_TRUE(WaitForWaitingRequests(1));
+  ASSERT_TRUE(Release(reader_, UndoOf(7)).ok());
+  EXPECT_EQ(waiting.Join().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(WaitForWaitingRequests(0));
+  EXPECT_TRUE(NothingHeld(reader_));
 }
 
 // Deadlines so short that they pass at every moment of a call's life, on either

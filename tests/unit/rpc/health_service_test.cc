@@ -29,11 +29,13 @@ class HealthServiceTest : public ServerFixture {
 };
 
 TEST_F(HealthServiceTest, ChecksTheDaemonAndEachService) {
-  for (const char* service : {"", "heapbroker.v1.MemoryBroker", "heapbroker.v1.PoolStats"}) {
+  for (const char* service :
+       {"", "heapbroker.v1.MemoryBroker", "heapbroker.v1.PoolStats", "heapbroker.v1.Admin"}) {
     EXPECT_EQ(Check(service), HealthCheckResponse::NOT_SERVING) << service;
   }
   health_service_.SetHealth(Health::kServing);
-  for (const char* service : {"", "heapbroker.v1.MemoryBroker", "heapbroker.v1.PoolStats"}) {
+  for (const char* service :
+       {"", "heapbroker.v1.MemoryBroker", "heapbroker.v1.PoolStats", "heapbroker.v1.Admin"}) {
     EXPECT_EQ(Check(service), HealthCheckResponse::SERVING) << service;
   }
 }
@@ -41,7 +43,7 @@ TEST_F(HealthServiceTest, ChecksTheDaemonAndEachService) {
 TEST_F(HealthServiceTest, ChecksNoOtherService) {
   HealthCheckResponse response;
   CallContext context;
-  EXPECT_EQ(health_->Check(context.get(), For("heapbroker.v1.Admin"), &response).error_code(),
+  EXPECT_EQ(health_->Check(context.get(), For("heapbroker.v1.Nothing"), &response).error_code(),
             grpc::StatusCode::NOT_FOUND);
 }
 
@@ -82,7 +84,7 @@ TEST_F(HealthServiceTest, AWatcherThatReadsNothingCostsNothingAndLearnsTheLatest
 
 TEST_F(HealthServiceTest, AWatcherOfAnUnknownServiceIsToldSoAndStays) {
   CallContext context;
-  const auto reader = health_->Watch(context.get(), For("heapbroker.v1.Admin"));
+  const auto reader = health_->Watch(context.get(), For("heapbroker.v1.Nothing"));
   HealthCheckResponse response;
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVICE_UNKNOWN);

@@ -4,6 +4,9 @@
 // MemoryBroker over the wire: what each method does when all is well.
 #include "daemon/rpc/memory_broker_service.h"
 
+#include <string>
+
+#include "google/rpc/status.pb.h"
 #include "tests/support/wait_for.h"
 #include "tests/unit/rpc/server_fixture.h"
 
@@ -66,6 +69,38 @@ TEST_F(MemoryBrokerServiceTest, SaysByWhichLimitARequestDoesNotFit) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_FALSE(status.error_message().empty());
   EXPECT_TRUE(NothingHeld(session));
+
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  EXPECT_EQ(details.message(), status.error_message());
+  v1::MemoryRefusal refusal;
+  ASSERT_EQ(details.details_size(), 1);
+  ASSERT_TRUE(details.details(0).UnpackTo(&refusal));
+  EXPECT_TRUE(refusal.never_fits());
+  EXPECT_EQ(refusal.limit(), v1::MemoryRefusal::LIMIT_HEAP_BUDGET);
+  EXPECT_EQ(refusal.heap_index(), 0u);
+  EXPECT_EQ(refusal.value(), MiB(64).count());
+  EXPECT_EQ(refusal.requested(), MiB(65).count());
+  EXPECT_EQ(refusal.largest_now(), MiB(64).count());
+}
+
+TEST_F(MemoryBrokerServiceTest, LeasesTheMemoryTypeThatIsNamed) {
+  const TestSession session = OpenClient();
+  v1::AllocateRequest request;
+  request.add_blocks()->set_size(1);
+  request.mutable_blocks(0)->set_memory_type_index(0);
+  request.add_blocks()->set_size(1);
+  request.mutable_blocks(1)->set_heap_key("device_local|host_visible");
+  v1::AllocateResponse response;
+  CallContext context(session);
+  EXPECT_TRUE(memory_->Allocate(context.get(), request, &response).ok());
+  EXPECT_EQ(response.blocks_size(), 2);
+  request.mutable_blocks(0)->set_memory_type_index(1);
+  CallContext another(session);
+  const grpc::Status status = memory_->Allocate(another.get(), request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("memory_type_index: is 1"), std::string::npos)
+      << status.error_message();
 }
 
 TEST_F(MemoryBrokerServiceTest, PassesTheDriversErrorOn) {

@@ -10,8 +10,6 @@
 namespace heapbroker {
 namespace {
 
-constexpr SessionId kSession(1);
-
 TEST(PendingCallsTest, BringsEachAnswerToItsCallOnce) {
   PendingCalls pending;
   int allocated = 0;
@@ -21,10 +19,10 @@ TEST(PendingCallsTest, BringsEachAnswerToItsCallOnce) {
   const CallId open = pending.AddOpenSegment(
       [&](absl::StatusOr<SegmentView> view) { opened += view.ok() ? 1 : 100; });
   EXPECT_NE(allocate, open);
-  pending.Deliver(kSession, AllocateDone{allocate, Grant()});
-  pending.Deliver(kSession, AllocateDone{allocate, Grant()});
+  pending.Deliver(AllocateDone{allocate, Grant()});
+  pending.Deliver(AllocateDone{allocate, Grant()});
   EXPECT_EQ(pending.size(), 1u);
-  pending.Deliver(kSession, OpenSegmentDone{open, SegmentView()});
+  pending.Deliver(OpenSegmentDone{open, SegmentView()});
   EXPECT_EQ(allocated, 1);
   EXPECT_EQ(opened, 1);
   EXPECT_EQ(pending.size(), 0u);
@@ -36,7 +34,7 @@ TEST(PendingCallsTest, DropsTheHandlerOfACallThatWasAnsweredAtOnce) {
   const CallId call = pending.AddAllocate([held](absl::StatusOr<Grant>) { ++*held; });
   pending.Remove(call);
   EXPECT_EQ(held.use_count(), 1);
-  pending.Deliver(kSession, AllocateDone{call, Grant()});
+  pending.Deliver(AllocateDone{call, Grant()});
   EXPECT_EQ(*held, 0);
 }
 
@@ -44,7 +42,7 @@ TEST(PendingCallsTest, LetsAHandlerEnterAnotherCall) {
   PendingCalls pending;
   const CallId call = pending.AddAllocate(
       [&](absl::StatusOr<Grant>) { pending.AddAllocate([](absl::StatusOr<Grant>) {}); });
-  pending.Deliver(kSession, AllocateDone{call, absl::CancelledError("gone")});
+  pending.Deliver(AllocateDone{call, absl::CancelledError("gone")});
   EXPECT_EQ(pending.size(), 1u);
 }
 

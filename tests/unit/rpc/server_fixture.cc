@@ -20,6 +20,13 @@ LedgerOptions SmallLedger() {
   return options;
 }
 
+DeviceInfo SecondDeviceInfo() {
+  DeviceInfo info = SimulatedDeviceInfo();
+  info.index = 1;
+  info.name = "second device";
+  return info;
+}
+
 PoolStatsOptions StatsOptions(uid_t daemon_uid) {
   PoolStatsOptions options;
   options.version = "1.2.3";
@@ -30,20 +37,31 @@ PoolStatsOptions StatsOptions(uid_t daemon_uid) {
 
 }  // namespace
 
-ServerFixture::ServerFixture()
-    : broker_(SmallLedger(), {device_, executor_, pending_, clock_, alarm_}),
-      stats_service_(sessions_, broker_, StatsOptions(kDaemonUid)) {
+ServerFixture::ServerFixture(size_t device_count)
+    : second_device_(SecondDeviceInfo()),
+      broker_(SmallLedger(), {device_, executor_, events_, clock_, alarm_}),
+      second_broker_(SmallLedger(), {second_device_, executor_, events_, clock_, alarm_}),
+      devices_(device_count == 1 ? std::vector<DeviceBroker*>{&broker_}
+                                 : std::vector<DeviceBroker*>{&broker_, &second_broker_}),
+      stats_service_(sessions_, devices_, StatsOptions(kDaemonUid)) {
   absl::StatusOr<UniqueFd> listener =
       ListenUnix(directory_.File("broker.sock"), SocketKind::kStream, 0600);
   EXPECT_TRUE(listener.ok()) << listener.status();
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(
-      *std::move(listener), {memory_service_, stats_service_, health_service_}, RpcServerOptions());
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = StartServer(*std::move(listener));
   EXPECT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   channel_ = NewChannel();
   memory_ = v1::MemoryBroker::NewStub(channel_);
   stats_ = v1::PoolStats::NewStub(channel_);
+  admin_ = v1::Admin::NewStub(channel_);
   health_ = grpc::health::v1::Health::NewStub(channel_);
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> ServerFixture::StartServer(
+    UniqueFd listener, const RpcServerOptions& options) {
+  return RpcServer::Start(std::move(listener),
+                          {memory_service_, stats_service_, admin_service_, health_service_},
+                          options);
 }
 
 ServerFixture::~ServerFixture() {
@@ -59,7 +77,9 @@ TestSession ServerFixture::Open(SessionIdentity identity) {
   TestSession opened;
   opened.session = sessions_.Open(std::move(identity), token);
   opened.token.assign(token.begin(), token.end());
-  EXPECT_TRUE(broker_.AddSession(opened.session.id, TenantId(uid)).ok());
+  for (DeviceBroker* device : devices_.all()) {
+    EXPECT_TRUE(device->AddSession(opened.session.id, TenantId(uid)).ok());
+  }
   return opened;
 }
 
@@ -73,7 +93,7 @@ TestSession ServerFixture::OpenObserver(uint32_t uid) {
 
 void ServerFixture::End(const TestSession& session) {
   sessions_.End(session.session.id);
-  broker_.EndSession(session.session.id);
+  for (DeviceBroker* device : devices_.all()) device->EndSession(session.session.id);
 }
 
 std::string ServerFixture::address() const {
@@ -86,8 +106,10 @@ std::shared_ptr<grpc::Channel> ServerFixture::NewChannel() const {
   return grpc::CreateCustomChannel(address(), grpc::InsecureChannelCredentials(), arguments);
 }
 
-v1::Block ServerFixture::AllocateOne(const TestSession& session, uint64_t size) {
+v1::Block ServerFixture::AllocateOne(const TestSession& session, uint64_t size,
+                                     uint32_t device_index) {
   v1::AllocateRequest request;
+  if (device_index != 0) request.set_device_index(device_index);
   request.add_blocks()->set_size(size);
   v1::AllocateResponse response;
   CallContext context(session);
@@ -104,9 +126,24 @@ v1::OpenSegmentRequest ServerFixture::CreateRequest(const std::string& name, uin
   return request;
 }
 
+grpc::Status ServerFixture::Release(const TestSession& session, const std::vector<uint64_t>& ids) {
+  v1::ReleaseRequest request;
+  for (uint64_t id : ids) request.add_block_ids(id);
+  return Release(session, request);
+}
+
+grpc::Status ServerFixture::Release(const TestSession& session, const v1::ReleaseRequest& request) {
+  v1::ReleaseResponse response;
+  CallContext context(session);
+  return memory_->Release(context.get(), request, &response);
+}
+
 bool ServerFixture::NothingHeld(const TestSession& session) const {
-  const HolderStats holdings = broker_.Holdings(session.session.id);
-  return holdings.leased_blocks == 0 && holdings.attached_segments == 0 && pending_.size() == 0;
+  for (DeviceBroker* device : devices_.all()) {
+    const HolderStats holdings = device->Holdings(session.session.id);
+    if (holdings.leased_blocks != 0 || holdings.attached_segments != 0) return false;
+  }
+  return pending_.size() == 0;
 }
 
 CallContext::CallContext() { WithDeadline(absl::Seconds(30)); }

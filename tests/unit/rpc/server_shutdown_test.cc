@@ -4,6 +4,7 @@
 // The end of a server, whatever its clients are doing.
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,6 +50,51 @@ TEST_F(ServerShutdownTest, IsSeenByClientsAsUnavailable) {
   CallContext context;
   EXPECT_EQ(stats_->GetStats(context.get(), {}, &response).error_code(),
             grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ServerShutdownTest, EndsEveryWatchAndEveryStreamOfStatistics) {
+  constexpr int kEach = 20;
+  std::vector<TestSession> sessions;
+  std::vector<std::unique_ptr<CallContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>>> watches;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::GetStatsResponse>>> streams;
+  v1::WatchStatsRequest often;
+  often.mutable_interval()->set_nanos(100'000'000);
+  for (int i = 0; i < kEach; ++i) {
+    sessions.push_back(OpenClient());
+    contexts.push_back(std::make_unique<CallContext>(sessions.back()));
+    watches.push_back(memory_->Watch(contexts.back()->get()));
+    contexts.push_back(std::make_unique<CallContext>());
+    streams.push_back(stats_->WatchStats(contexts.back()->get(), often));
+    v1::GetStatsResponse response;
+    ASSERT_TRUE(streams.back()->Read(&response));
+  }
+  AllocateOne(sessions[0], 10'000);
+  v1::WatchRequest report;
+  report.add_idle()->set_bytes(1000);
+  ASSERT_TRUE(watches[0]->Write(report));
+  const auto idle = [this] { return broker_.Stats().heaps[0].idle_in_clients; };
+  ASSERT_TRUE(WaitFor([&] { return watches_.size() == kEach && idle() == Bytes(1000); }));
+  // One that does not read, and has more to read than fits.
+  for (int i = 1; i < 20'000; ++i) {
+    events_.Deliver(sessions[0].session.id,
+                    SegmentSealed{0, SegmentId(64 * i), std::string(1000, 'n')});
+  }
+
+  EXPECT_LT(TimedShutdown(), absl::Seconds(2));
+
+  EXPECT_EQ(watches_.size(), 0u);
+  EXPECT_EQ(idle(), Bytes());
+  for (int i = 0; i < kEach; ++i) {
+    v1::WatchEvent event;
+    while (watches[i]->Read(&event)) {
+    }
+    EXPECT_EQ(watches[i]->Finish().error_code(), grpc::StatusCode::UNAVAILABLE) << i;
+    v1::GetStatsResponse response;
+    while (streams[i]->Read(&response)) {
+    }
+    EXPECT_EQ(streams[i]->Finish().error_code(), grpc::StatusCode::UNAVAILABLE) << i;
+  }
 }
 
 // 50 open streams, 20 waiting calls, a connection that says nothing, one whose

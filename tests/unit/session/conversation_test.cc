@@ -315,5 +315,72 @@ TEST_F(TwoSessionsConversationTest, ObserversAreCountedApart) {
   EXPECT_EQ(CodeOf(RefusedHello(HelloPacket("ctl", true))), absl::StatusCode::kResourceExhausted);
 }
 
+// Two devices, the first of which serves one tenant only.
+class TwoDevicesConversationTest : public testing::Test {
+ protected:
+  static constexpr PeerCredentials kOther{.uid = 2000, .gid = 2000, .pid = 1};
+
+  Conversation Begin(PeerCredentials peer) { return Conversation(gate_, limits_, peer); }
+
+  TestCore core_{TenantRule::kFirstTenantOnly};
+  SessionGate gate_{core_.sessions, {&core_.broker, &core_.second_broker}, {}};
+  v1::SessionLimits limits_;
+};
+
+TEST_F(TwoDevicesConversationTest, TheWelcomeListsTheDevicesThatServeTheSessionByTheirIndex) {
+  Conversation first = Begin(kPeer);
+  const v1::Welcome welcome = Parse(first.Handle(HelloPacket())).welcome();
+  ASSERT_EQ(welcome.devices_size(), 2);
+  EXPECT_EQ(welcome.devices(0).index(), 0u);
+  EXPECT_EQ(welcome.devices(1).index(), 1u);
+  Conversation second = Begin(kOther);
+  const v1::Welcome others = Parse(second.Handle(HelloPacket())).welcome();
+  ASSERT_EQ(others.devices_size(), 1);
+  EXPECT_EQ(others.devices(0).index(), 1u);
+  EXPECT_EQ(others.devices(0).name(), "second device");
+  Conversation observer = Begin(kOther);
+  EXPECT_EQ(Parse(observer.Handle(HelloPacket("ctl", true))).welcome().devices_size(), 2);
+}
+
+TEST_F(TwoDevicesConversationTest, ADeviceThatRefusesTheTenantGivesItNothing) {
+  Conversation first = Begin(kPeer);
+  ASSERT_TRUE(Parse(first.Handle(HelloPacket())).has_welcome());
+  Conversation second = Begin(kOther);
+  const SessionId session(Parse(second.Handle(HelloPacket())).welcome().session_id());
+  const BlockRequest request{.size = KiB(64), .alignment = Bytes()};
+  EXPECT_TRUE(absl::IsUnauthenticated(
+      core_.broker.Allocate(session, CallId(1), {.blocks = {request}}).status()));
+  EXPECT_NE(core_.Lease(core_.second_broker, session, KiB(64)), BlockId());
+}
+
+TEST_F(TwoDevicesConversationTest, ABlockIsFetchedFromTheDeviceThatItIsOn) {
+  Conversation conversation = Begin(kPeer);
+  const SessionId session(Parse(conversation.Handle(HelloPacket())).welcome().session_id());
+  const BlockId first = core_.Lease(core_.broker, session, KiB(64));
+  const BlockId second = core_.Lease(core_.second_broker, session, KiB(64));
+  EXPECT_NE(first, second);
+  for (const BlockId block : {first, second}) {
+    const Answer answer = conversation.Handle(FetchPacket(block));
+    EXPECT_EQ(Parse(answer).fetched().block_id(), block.value());
+    EXPECT_NE(answer.exported, nullptr);
+  }
+  // Of no device, and of one where it holds nothing.
+  for (const uint64_t unknown : {second.value() + 1, second.value() + kMaxDevices}) {
+    EXPECT_EQ(CodeOf(Parse(conversation.Handle(FetchPacket(BlockId(unknown))))),
+              absl::StatusCode::kNotFound);
+  }
+}
+
+TEST_F(TwoDevicesConversationTest, ItsEndGivesBackWhatItHadOfEachDevice) {
+  {
+    Conversation conversation = Begin(kPeer);
+    const SessionId session(Parse(conversation.Handle(HelloPacket())).welcome().session_id());
+    core_.Lease(core_.broker, session, KiB(64));
+    core_.Lease(core_.second_broker, session, KiB(64));
+  }
+  EXPECT_EQ(core_.device.counts().live, 0u);
+  EXPECT_EQ(core_.second_device.counts().live, 0u);
+}
+
 }  // namespace
 }  // namespace heapbroker

@@ -30,6 +30,17 @@ class MemoryFile final : public ExportedHandle {
   const UniqueFd fd_;
 };
 
+std::shared_ptr<const ExportedHandle> MakeFile(Bytes size) {
+  return std::make_shared<MemoryFile>(size);
+}
+
+DeviceInfo SecondDeviceInfo() {
+  DeviceInfo info = SimulatedDeviceInfo();
+  info.index = 1;
+  info.name = "second device";
+  return info;
+}
+
 LedgerOptions Options(TenantRule tenants) {
   LedgerOptions options;
   options.admission.heaps = {{GiB(1)}};
@@ -55,14 +66,17 @@ absl::StatusOr<Grant> GrantCollector::Take(CallId call) {
 }
 
 TestCore::TestCore(TenantRule tenants)
-    : device(SimulatedDeviceInfo(), [](Bytes size) { return std::make_shared<MemoryFile>(size); }),
-      broker(Options(tenants), {device, executor, grants, clock, alarm}) {}
+    : device(SimulatedDeviceInfo(), MakeFile),
+      second_device(SecondDeviceInfo(), MakeFile),
+      broker(Options(tenants), {device, executor, grants, clock, alarm}),
+      second_broker(Options(TenantRule::kAnyTenant),
+                    {second_device, executor, grants, clock, alarm}) {}
 
-BlockId TestCore::Lease(SessionId session, Bytes size) {
+BlockId TestCore::Lease(DeviceBroker& from, SessionId session, Bytes size) {
   const CallId call(++last_call);
   const BlockRequest request{.size = size, .alignment = Bytes()};
   absl::StatusOr<std::variant<Grant, Deferred>> outcome =
-      broker.Allocate(session, call, {.blocks = {request}});
+      from.Allocate(session, call, {.blocks = {request}});
   EXPECT_TRUE(outcome.ok()) << outcome.status();
   if (!outcome.ok()) return BlockId();
   if (const Grant* grant = std::get_if<Grant>(&*outcome)) return grant->blocks.front().id;

@@ -52,20 +52,25 @@ class CountingLogger final : public Logger {
 // Everything that the session edge needs. The device's descriptors are files in
 // memory that begin with their allocation's size in bytes, in decimal.
 struct TestCore {
+  // `tenants` is the rule of the first device; the second serves anyone.
   explicit TestCore(TenantRule tenants = TenantRule::kAnyTenant);
 
-  // Leases a new block to a session that is open.
-  BlockId Lease(SessionId session, Bytes size = KiB(64));
+  // Leases a new block to a session that is open, of the first device unless
+  // another one is named.
+  BlockId Lease(SessionId session, Bytes size = KiB(64)) { return Lease(broker, session, size); }
+  BlockId Lease(DeviceBroker& from, SessionId session, Bytes size);
   // Allocations that the device still has.
   size_t live_allocations() const { return device.counts().live; }
 
   Sessions sessions{clock};
   SimulatedDevice device;
+  SimulatedDevice second_device;
   RealClock clock;
   FakeAlarm alarm;
   InlineExecutor executor;
   GrantCollector grants;
   DeviceBroker broker;
+  DeviceBroker second_broker;
   CountingLogger logger;
   uint64_t last_call = 0;
 };

@@ -3,6 +3,7 @@
 #include "daemon/vulkan/device_choice.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -13,6 +14,7 @@ namespace heapbroker {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -147,11 +149,11 @@ TEST(DeviceChoiceTest, AnUnknownDeviceIsAnErrorThatListsTheKnown) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr(text), HasSubstr("an index, a UUID, a name"),
                       HasSubstr("2 = 'NVIDIA GeForce RTX 4070' (discrete GPU, UUID "
-                                "abcd0000-0000-0000-0000-000000000003)")));
+                                "abcd0000-0000-0000-0000-000000000003, driver UUID ef000000-")));
   }
 }
 
-TEST(DeviceChoiceTest, AnAmbiguousNameIsAnErrorThatNamesTheIndexes) {
+TEST(DeviceChoiceTest, AnAmbiguousNameIsAnErrorThatTellsTheMatchesApart) {
   const std::vector<DeviceSnapshot> twins = {MakeSnapshot("RTX 4070", kDiscrete, 1),
                                              MakeSnapshot("llvmpipe", kCpu, 2),
                                              MakeSnapshot("RTX 4070", kDiscrete, 3)};
@@ -159,7 +161,11 @@ TEST(DeviceChoiceTest, AnAmbiguousNameIsAnErrorThatNamesTheIndexes) {
     const absl::Status status = Refusal(twins, {.text = text});
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("means 2 devices (0, 2)"), HasSubstr("by its index")));
+                AllOf(HasSubstr("means 2 devices: 0 = 'RTX 4070' (discrete GPU, UUID "
+                                "abcd0000-0000-0000-0000-000000000001"),
+                      HasSubstr("2 = 'RTX 4070' (discrete GPU, UUID "
+                                "abcd0000-0000-0000-0000-000000000003"),
+                      Not(HasSubstr("llvmpipe")), HasSubstr("by its index")));
   }
   EXPECT_EQ(Chosen(twins, "2"), 2U);
 }
@@ -212,6 +218,98 @@ TEST(DeviceChoiceTest, NoUsableDeviceIsAnErrorThatGivesEachReason) {
               AllOf(HasSubstr("has only Vulkan 1.0"), HasSubstr("lacks the extension")));
 }
 
+// The indexes that were chosen, or none with an error.
+std::vector<size_t> ChosenOf(const std::vector<DeviceSnapshot>& devices,
+                             const std::vector<std::string>& selectors) {
+  const absl::StatusOr<std::vector<DeviceChoice>> choices =
+      ChooseDevices(devices, selectors, /*require_hardware=*/false);
+  EXPECT_TRUE(choices.ok()) << choices.status();
+  std::vector<size_t> indexes;
+  if (!choices.ok()) return indexes;
+  for (const DeviceChoice& choice : *choices) indexes.push_back(choice.index);
+  return indexes;
+}
+
+TEST(DevicesChoiceTest, WithoutSelectorsTakesAllUsableHardwareTheBestFirst) {
+  std::vector<DeviceSnapshot> devices = ThreeDevices();
+  devices.push_back(Unusable(MakeSnapshot("Old GPU", kDiscrete, 4)));
+  devices.push_back(MakeSnapshot("Other GPU", kDiscrete, 5));
+  EXPECT_THAT(ChosenOf(devices, {}), ElementsAre(2, 4, 1));
+}
+
+TEST(DevicesChoiceTest, WithoutSelectorsAndHardwareTakesOneSoftwareDeviceWithItsWarning) {
+  const std::vector<DeviceSnapshot> devices = {MakeSnapshot("llvmpipe", kCpu, 1),
+                                               MakeSnapshot("SwiftShader", kCpu, 2)};
+  const auto choices = ChooseDevices(devices, {}, /*require_hardware=*/false);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  ASSERT_EQ(choices->size(), 1U);
+  EXPECT_EQ(choices->front().index, 0U);
+  EXPECT_THAT(choices->front().warning, HasSubstr("is a software device, used because no usable"));
+  EXPECT_EQ(ChooseDevices(devices, {}, /*require_hardware=*/true).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(DevicesChoiceTest, TakesWhatIsNamedInTheOrderOfItsNames) {
+  EXPECT_THAT(ChosenOf(ThreeDevices(), {"geforce", "0"}), ElementsAre(2, 0));
+  EXPECT_THAT(ChosenOf(ThreeDevices(), {"0", "geforce"}), ElementsAre(0, 2));
+}
+
+TEST(DevicesChoiceTest, EachSoftwareDeviceThatIsNamedHasItsWarning) {
+  const std::vector<DeviceSnapshot> devices = {MakeSnapshot("llvmpipe", kCpu, 1),
+                                               MakeSnapshot("SwiftShader", kCpu, 2)};
+  const auto choices = ChooseDevices(devices, {"1", "0"}, /*require_hardware=*/false);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  EXPECT_THAT(choices->front().warning, HasSubstr("'SwiftShader' is a software device"));
+  EXPECT_THAT(choices->back().warning, HasSubstr("'llvmpipe' is a software device"));
+}
+
+TEST(DevicesChoiceTest, NamingOneDeviceTwiceIsAnErrorThatQuotesBothNames) {
+  const absl::Status status =
+      ChooseDevices(ThreeDevices(), {"iris", "geforce", "2"}, /*require_hardware=*/false).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("'geforce' and '2' are the same device"), HasSubstr("NVIDIA")));
+}
+
+TEST(DevicesChoiceTest, ADriverThatTheLoaderWasGivenTwiceShowsOneDevice) {
+  const DeviceSnapshot gpu = MakeSnapshot("RTX 4070", kDiscrete, 1);
+  EXPECT_THAT(ChosenOf({gpu, gpu}, {}), ElementsAre(0));
+  EXPECT_EQ(ChooseDevices({gpu, gpu}, {"0", "1"}, /*require_hardware=*/false).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// By two drivers.
+std::vector<DeviceSnapshot> OneGpuTwice() {
+  std::vector<DeviceSnapshot> devices = {MakeSnapshot("Radeon (RADV)", kDiscrete, 1),
+                                         MakeSnapshot("Radeon (AMDVLK)", kDiscrete, 2)};
+  for (DeviceSnapshot& device : devices) device.pci = PciAddress{0, 3, 0, 0};
+  return devices;
+}
+
+TEST(DevicesChoiceTest, HardwareThatTwoDriversShowIsOpenedOnceAndSaysSo) {
+  const auto choices = ChooseDevices(OneGpuTwice(), {}, /*require_hardware=*/false);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  ASSERT_EQ(choices->size(), 1U);
+  EXPECT_THAT(choices->front().warning,
+              AllOf(HasSubstr("1 = 'Radeon (AMDVLK)'"), HasSubstr("is left out")));
+}
+
+TEST(DevicesChoiceTest, HardwareThatIsNamedByTwoDriversIsAWarning) {
+  const auto choices = ChooseDevices(OneGpuTwice(), {"AMDVLK", "RADV"}, /*require_hardware=*/false);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  EXPECT_EQ(choices->front().warning, "");
+  EXPECT_THAT(choices->back().warning,
+              AllOf(HasSubstr("'AMDVLK' and 'RADV'"), HasSubstr("PCI 0000:03:00.0")));
+}
+
+TEST(DevicesChoiceTest, TheFirstSelectorThatFailsIsTheError) {
+  EXPECT_EQ(ChooseDevices(ThreeDevices(), {"0", "Radeon"}, false).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(ChooseDevices(ThreeDevices(), {"geforce", "llvmpipe"}, true).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ChooseDevices({}, {}, false).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(CheckUsableTest, AcceptsADeviceThatHasAllThatIsNeeded) {
   EXPECT_TRUE(CheckUsable(MakeSnapshot("a", kDiscrete, 1)).ok());
   DeviceSnapshot oldest = MakeSnapshot("a", kDiscrete, 1);
@@ -219,16 +317,24 @@ TEST(CheckUsableTest, AcceptsADeviceThatHasAllThatIsNeeded) {
   EXPECT_TRUE(CheckUsable(oldest).ok());
 }
 
-TEST(CheckUsableTest, WantsExportAndImportWithoutDedication) {
-  const VkExternalMemoryFeatureFlags unfit[] = {
-      0, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT,
-      VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT |
-          VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT};
+TEST(CheckUsableTest, WantsAHandleTypeForExportAndImport) {
+  const VkExternalMemoryFeatureFlags unfit[] = {0, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT,
+                                                VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT};
   for (VkExternalMemoryFeatureFlags features : unfit) {
     DeviceSnapshot device = MakeSnapshot("a", kDiscrete, 1);
     device.opaque_fd_buffers.externalMemoryFeatures = features;
     EXPECT_EQ(CheckUsable(device).code(), absl::StatusCode::kFailedPrecondition) << features;
   }
+}
+
+TEST(CheckUsableTest, AcceptsDedicationAndDmaBufsAlone) {
+  DeviceSnapshot device = MakeSnapshot("a", kDiscrete, 1);
+  device.opaque_fd_buffers.externalMemoryFeatures |= VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+  EXPECT_TRUE(CheckUsable(device).ok());
+  device.extensions.insert(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+  device.dma_buf_buffers = std::exchange(device.opaque_fd_buffers, {});
+  device.dma_buf_buffers.compatibleHandleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+  EXPECT_TRUE(CheckUsable(device).ok());
 }
 
 TEST(CheckUsableTest, WantsAQueueThatWrites) {

@@ -30,6 +30,7 @@ DeviceSnapshot MakeSnapshot(const std::string& name, VkPhysicalDeviceType type, 
   device.max_allocation_size = GiB(4);
   device.opaque_fd_buffers.externalMemoryFeatures =
       VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+  device.opaque_fd_buffers.compatibleHandleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   return device;
 }
 

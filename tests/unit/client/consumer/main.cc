@@ -6,6 +6,8 @@
 #include <heapbroker/checksum.h>
 #include <heapbroker/client.h>
 #include <heapbroker/memory_manager.h>
+#include <heapbroker/memory_refusal.h>
+#include <heapbroker/memory_watch.h>
 #include <heapbroker/vulkan_importer.h>
 
 #include <iostream>
@@ -13,6 +15,9 @@
 namespace {
 
 absl::Status Run(heapbroker::Client& client) {
+  auto watch = client.Watch({});
+  if (!watch.ok()) return watch.status();
+  (*watch)->ReportIdle({});
   auto device = heapbroker::MinimalDevice::Create(client.devices()[0]);
   if (!device.ok()) return device.status();
   auto importer = heapbroker::VulkanImporter::Create((*device)->context());
@@ -29,6 +34,6 @@ int main(int argc, char** argv) {
             << heapbroker::ChecksumOf(argv[1], heapbroker::Bytes(1)).low << "\n";
   auto client = heapbroker::Client::Connect({.runtime_dir = argv[1]});
   const absl::Status status = client.ok() ? Run(**client) : client.status();
-  std::cout << status << "\n";
+  std::cout << status << (heapbroker::RefusalOf(status) ? " (refused)\n" : "\n");
   return absl::IsNotFound(status) ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/vulkan/external_buffer.h"
+#include "common/base/largest_fitting.h"
 
 #include "gtest/gtest.h"
 
