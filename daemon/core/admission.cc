@@ -65,7 +65,7 @@ Admission::Attempt Admission::Start(Job& job, Effects& effects) {
     const Part& part = job.plan.parts[i];
     const Want& want = order.wants[i];
     if (part.is_hit() && !want.zeroed) continue;
-    FillItem item{want.ClassOn(part.memory_type), part.taken, part.exact, std::nullopt};
+    FillItem item{want.ClassOn(part.memory_type), part.taken, want.exact(), std::nullopt};
     if (part.is_hit()) item.reuse = part.hit->memory;
     fill.items.push_back(std::move(item));
     job.items.push_back(i);
@@ -97,6 +97,13 @@ Admission::Finished Admission::Finish(Order order, absl::StatusOr<Blocks> blocks
     ++totals_.failed;
   }
   return {std::move(order), std::move(blocks)};
+}
+
+Admission::Finished Admission::Refuse(Order order, const Refusal& refusal) {
+  const bool padded = std::any_of(order.wants.begin(), order.wants.end(),
+                                  [](const Want& want) { return want.needs > want.exact(); });
+  const absl::string_view cause = padded ? kDriverPads : "";
+  return Finish(std::move(order), RefusalStatus(refusal, cause));
 }
 
 // Once for each order, when it is certain what serves it.

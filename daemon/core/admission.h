@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
@@ -26,6 +27,10 @@
 #include "daemon/core/wait_queue.h"
 
 namespace heapbroker {
+
+// Why a request needs more than it asks for.
+inline constexpr absl::string_view kDriverPads =
+    "the driver needs that much for a block of the size asked for";
 
 struct AdmissionOptions {
   std::vector<HeapLimit> heaps;          // One for each heap of the device.
@@ -78,7 +83,7 @@ class Admission {
   // Changes what an item of an order in work has taken, when the device says how
   // much it needs.
   //   RESOURCE_EXHAUSTED  the heap's budget has not that much
-  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes);
+  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes, Effects& effects);
 
   // The device is through with an order: `made` has an allocation for each item
   // up to the first that failed, `status` says why that one did. Unset where the
@@ -117,6 +122,7 @@ class Admission {
     uint64_t after_frees = 0;  // kRetrying: not before so many blocks have been freed.
     bool counted = false;      // As a request of its pools.
     bool retried = false;
+    bool learned = false;  // kInWork: that the device needs more than there was.
     bool cancelled = false;
   };
   using Jobs = std::map<OrderId, Job>;
@@ -128,6 +134,7 @@ class Admission {
   Attempt Try(Job& job, Effects& effects);
   Attempt Start(Job& job, Effects& effects);
   Finished Finish(Order order, absl::StatusOr<Blocks> blocks);
+  Finished Refuse(Order order, const Refusal& refusal);
   void CountRequests(Job& job);
   Reserve HeadReserve(const Job& job, uint32_t heap) const;
   Jobs::iterator Insert(Job job);

@@ -8,12 +8,17 @@
 
 namespace heapbroker {
 
-absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes bytes) {
+absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes bytes,
+                                          Effects& effects) {
   Job& job = jobs_.at(order);
   Part& part = job.plan.parts[job.items[item]];
   const uint32_t heap = room_.HeapOf(part.memory_type);
+  job.learned = false;
   if (bytes == part.taken) return absl::OkStatus();
   if (!room_.Exchange(heap, part.taken, bytes)) {
+    Want& want = job.order.wants[job.items[item]];
+    job.learned = bytes > want.needs;
+    want.needs = std::max(want.needs, bytes);
     Refusal refusal;
     refusal.heap = heap;
     refusal.value = room_.heap(heap).now().count();
@@ -22,11 +27,14 @@ absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes byte
     refusal.largest_now = std::min(room, device_.max_allocation_size).count();
     refusal.in_use = refusal.value - std::min(refusal.value, refusal.free);
     refusal.requested = bytes.count();
-    return RefusalStatus(refusal, "the driver needs that much for a block of the size asked for");
+    return RefusalStatus(refusal, kDriverPads);
   }
+  room_.pools().pool(part.pool).Cancel(part.taken);
+  // What the driver pads by may be more than the pool may have.
+  if (!room_.pools().pool(part.pool).CanHold(bytes)) part.pool = room_.pools().direct();
   CachingPool& pool = room_.pools().pool(part.pool);
-  pool.Cancel(part.taken);
   pool.Reserve(bytes);
+  for (Block& block : pool.EvictOverCapacity()) room_.StartFreeing(std::move(block), effects);
   part.taken = bytes;
   return absl::OkStatus();
 }
@@ -42,14 +50,20 @@ std::optional<Admission::Finished> Admission::EndFill(OrderId id,
   if (job.cancelled) return Finish(std::move(job.order), Cancelled());
   const Part& failed = job.plan.parts[job.items[failed_item]];
   const uint32_t heap = room_.HeapOf(failed.memory_type);
-  if (WorthRetrying(job, heap, status)) {
-    // There is no memory although the budget has some: what is idle goes, and the
-    // order is tried once more when it is gone.
-    room_.EvictAllOn(heap, effects);
+  const bool worth_retrying = WorthRetrying(job, heap, status);
+  if (job.learned || worth_retrying) {
     Job again{std::move(job.order)};
     again.state = State::kRetrying;
-    again.counted = again.retried = true;
-    again.after_frees = room_.freed() + room_.being_freed();
+    again.counted = true;
+    again.retried = job.retried;
+    // The device needs more than was taken: from here on that is what the order asks
+    // for. Or there is no memory although the budget has some: what is idle goes, and
+    // the order is tried once more when it is gone.
+    if (!job.learned) {
+      room_.EvictAllOn(heap, effects);
+      again.retried = true;
+      again.after_frees = room_.freed() + room_.being_freed();
+    }
     Insert(std::move(again));
     return std::nullopt;
   }

@@ -127,6 +127,10 @@ void Admission::BreakPromise(Jobs::iterator at, std::vector<Finished>& finished,
 }
 
 void Admission::TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects) {
+  if (const std::optional<Refusal> never = planner_.NeverFits(at->second.order)) {
+    finished.push_back(Refuse(Extract(at).order, *never));
+    return;
+  }
   Attempt attempt = Try(at->second, effects);
   const auto* refusal = std::get_if<Refusal>(&attempt);
   if (refusal == nullptr) {
@@ -134,7 +138,7 @@ void Admission::TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Eff
   } else if (const auto until = WaitUntil(at->second, *refusal)) {
     Enqueue(at, *refusal, *until, effects);
   } else {
-    finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
+    finished.push_back(Refuse(Extract(at).order, *refusal));
   }
 }
 
@@ -184,7 +188,7 @@ std::vector<Admission::Finished> Admission::Tick(Effects& effects) {
     at->second.order.wait_until = std::nullopt;
     Attempt attempt = Try(at->second, effects);
     if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
-      finished.push_back(Finish(Extract(at).order, RefusalStatus(*refusal)));
+      finished.push_back(Refuse(Extract(at).order, *refusal));
     } else {
       Land(at, std::move(attempt), State::kQueued, finished);
     }

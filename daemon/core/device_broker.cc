@@ -323,10 +323,13 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t i
                                                          JobFilled& record) {
   HB_ASSIGN_OR_RETURN(const Bytes required, ports_.device.RequiredSize(item.block_class, size));
   record.required.push_back(required);
-  {
+  Effects effects;
+  const absl::Status adjusted = [&] {
     MutexLock lock(mutex_);
-    HB_RETURN_IF_ERROR(ledger_.AdjustReservation(order, index, required));
-  }
+    return ledger_.AdjustReservation(order, index, required, effects);
+  }();
+  Perform(std::move(effects));
+  HB_RETURN_IF_ERROR(adjusted);
   const size_t attempt = record.required.size() - 1;
   absl::StatusOr<DeviceAllocation> made = ports_.device.Allocate(item.block_class, required);
   if (!made.ok()) record.refused.push_back(attempt);

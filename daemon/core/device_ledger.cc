@@ -74,6 +74,10 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   caches_.Forget(session);
   // Before its orders end, so that none of its own waiting calls is elected.
   Segments::SessionEnd end = segments_.EndSession(session);
+  // All of them before anyone else asks for memory.
+  for (Segments::Abandoned& abandoned : end.abandoned) {
+    FreeBlocks(abandoned, NotKeptReason::kUncleanEnd, effects);
+  }
   TellAll(admission_.Cancel(session, std::nullopt, effects), effects);
   request_ids_.EndSession(session);
   for (SegmentWaiter& waiter : end.cancelled) {
@@ -81,7 +85,7 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
            effects);
   }
   for (Segments::Abandoned& abandoned : end.abandoned) {
-    Free(std::move(abandoned), NotKeptReason::kUncleanEnd, effects);
+    Succeed(std::move(abandoned), effects);
   }
   TellAll(admission_.Pump(tenant, effects), effects);
 }

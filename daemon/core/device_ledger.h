@@ -77,8 +77,8 @@ class DeviceLedger {
   absl::Time NextDue() const { return admission_.NextDue(); }
 
   // What the device reports back; see Admission.
-  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes) {
-    return admission_.AdjustReservation(order, item, bytes);
+  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes, Effects& effects) {
+    return admission_.AdjustReservation(order, item, bytes, effects);
   }
   void EndFill(OrderId order, std::vector<DeviceAllocation> made, absl::Status status,
                Effects& effects);
@@ -119,7 +119,7 @@ class DeviceLedger {
   void Tell(Admission::Finished finished, Effects& effects);
   void TellAll(std::vector<Admission::Finished> finished, Effects& effects);
   void Succeed(Segments::Abandoned abandoned, Effects& effects);
-  void Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects);
+  void FreeBlocks(Segments::Abandoned& abandoned, NotKeptReason reason, Effects& effects);
 
   const DeviceInfo& device_;
   const Clock& clock_;

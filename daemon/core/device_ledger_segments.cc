@@ -54,7 +54,8 @@ absl::Status DeviceLedger::SealSegment(SessionId session, SegmentId segment, Che
 
 absl::Status DeviceLedger::CloseSegment(SessionId session, SegmentId segment, Effects& effects) {
   HB_ASSIGN_OR_RETURN(Segments::Abandoned abandoned, segments_.Close(session, segment));
-  Free(std::move(abandoned), NotKeptReason::kNeverCached, effects);
+  FreeBlocks(abandoned, NotKeptReason::kNeverCached, effects);
+  Succeed(std::move(abandoned), effects);
   TellAll(admission_.Pump(std::nullopt, effects), effects);
   return absl::OkStatus();
 }
@@ -133,11 +134,11 @@ void DeviceLedger::Succeed(Segments::Abandoned abandoned, Effects& effects) {
   }
 }
 
-void DeviceLedger::Free(Segments::Abandoned abandoned, NotKeptReason reason, Effects& effects) {
-  for (LeasedBlock& leased : abandoned.blocks) {
+void DeviceLedger::FreeBlocks(Segments::Abandoned& abandoned, NotKeptReason reason,
+                              Effects& effects) {
+  for (LeasedBlock& leased : std::exchange(abandoned.blocks, {})) {
     room_.Discard(std::move(leased), reason, effects);
   }
-  Succeed(std::move(abandoned), effects);
 }
 
 }  // namespace heapbroker

@@ -4,6 +4,7 @@
 #ifndef DAEMON_CORE_ORDER_H_
 #define DAEMON_CORE_ORDER_H_
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -26,6 +27,14 @@ struct Want {
   bool dedicated = false;
   bool zeroed = false;
   bool fresh = false;  // Neither out of a pool nor back into one: segments.
+  // What the device said that it needs for this, where the order was tried before and
+  // that was not there.
+  Bytes needs = {};
+
+  // The least that serves it, page by page whatever the driver does with the size; and
+  // what must be there for that.
+  Bytes exact() const { return AlignUp(size, std::max(alignment, Bytes(1))).value_or(size); }
+  Bytes least() const { return std::max(exact(), needs); }
 
   BlockClass ClassOn(uint32_t memory_type) const {
     return {memory_type, placement->handle_type, device_address, dedicated};

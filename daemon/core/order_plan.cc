@@ -9,11 +9,6 @@
 namespace heapbroker {
 namespace {
 
-// Page-aligned whatever the driver does with the size.
-Bytes ExactSize(const Want& want) {
-  return AlignUp(want.size, std::max(want.alignment, Bytes(1))).value_or(want.size);
-}
-
 Bytes Sum(Bytes a, Bytes b) { return CheckedAdd(a, b).value_or(Bytes::Max()); }
 
 }  // namespace
@@ -47,7 +42,7 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
     const uint32_t largest = *std::max_element(own.begin(), own.end(), [this](auto a, auto b) {
       return room_.heap(a).limit() < room_.heap(b).limit();
     });
-    const Bytes exact = ExactSize(want);
+    const Bytes exact = want.least();
     if (exact > device_.max_allocation_size) {
       // By its alignment: a size over it is refused before.
       refusal.limit = LimitKind::kMaxAllocationSize;
@@ -101,7 +96,7 @@ std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn rese
   Plan plan;
   for (const Want& want : order.wants) {
     Part part;
-    part.exact = ExactSize(want);
+    part.exact = want.least();
     if (PlanPart(order.tenant, want, reserve, means, part)) {
       plan.parts.push_back(std::move(part));
       continue;
@@ -169,7 +164,7 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
     std::variant<Claim, MissReason> found = MissReason::kNoIdleBlock;
     if (means.use_hits) {
       found = pool.Find(tenant, want.ClassOn(choice.memory_type),
-                        AcceptableBlocks(matching_, part.exact, largest));
+                        AcceptableBlocks(matching_, want.exact(), largest));
     }
     if (auto* claim = std::get_if<Claim>(&found)) {
       part.claim = *claim;
@@ -237,7 +232,7 @@ Refusal Planner::Explain(const Order& order, const Want& want, ReserveOn reserve
   for (const Want& each : order.wants) {
     for (const MemoryTypeChoice& type : each.placement->types) {
       if (room_.HeapOf(type.memory_type) != best) continue;
-      requested = Sum(requested, ExactSize(each));
+      requested = Sum(requested, each.least());
       break;
     }
   }

@@ -23,7 +23,7 @@ namespace heapbroker {
 struct Part {
   size_t pool = 0;
   uint32_t memory_type = 0;
-  Bytes exact;                 // What must be there: the size, page by page.
+  Bytes exact;                 // What must be there: see Want::least.
   std::optional<Claim> claim;  // Until the plan is taken.
   std::optional<Block> hit;    // After that.
   Bytes taken;                 // Of a miss: bytes that are there,

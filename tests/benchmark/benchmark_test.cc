@@ -57,12 +57,15 @@ TEST(CoreBenchmarkTest, PrintsARatioForEachNumberOfIdleBlocks) {
   ASSERT_THAT(result, IsOk());
   EXPECT_EQ(result->status, Exited(0)) << result->error_output;
   for (const char* const what :
-       {"CachingPool/ten_sizes", "CachingPool/all_sizes", "DeviceBroker"}) {
-    for (const char* const idle : {"10", "1000", "100000"}) {
+       {"CachingPool/hot", "CachingPool/random", "DeviceBroker/hot", "DeviceBroker/random"}) {
+    for (const char* const idle : {"1000", "10000", "100000"}) {
       EXPECT_THAT(result->output,
                   ContainsRegex(std::string(what) + " +" + idle + " +[0-9]+ ns +[0-9.]+ "));
     }
   }
+  EXPECT_THAT(result->output, ContainsRegex("memory: [0-9]+ bytes for an idle block"));
+  EXPECT_THAT(result->output, ContainsRegex("two threads on two devices: [0-9.]+ x"));
+  EXPECT_THAT(result->output, ContainsRegex("vgg16 +0% . +[0-9.]+%"));
 }
 
 }  // namespace

@@ -1,145 +1,52 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A request that the cache serves, and its return, by how many blocks are idle:
-// bookkeeping only, on a simulated device. Shows that it is O(log n).
+// A request that the cache serves, and its return, by how many blocks are idle; what
+// blocks cost in memory; two devices at once; and either matching policy on what real
+// programs ask for. Bookkeeping only: no device behind it.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
+#include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "benchmark/benchmark.h"
-#include "common/base/clock.h"
-#include "daemon/core/caching_pool.h"
-#include "daemon/core/device_broker.h"
-#include "daemon/core/simulated_device.h"
-#include "tests/fakes/fake_alarm.h"
-#include "tests/fakes/manual_executor.h"
-#include "tests/fakes/recorded_events.h"
+#include "tests/benchmark/filled_core.h"
+#include "tests/benchmark/program_traces.h"
 
 namespace heapbroker {
 namespace {
 
-constexpr int64_t kIdleCounts[] = {10, 1000, 100000};
-constexpr TenantId kTenant(1000);
+constexpr int64_t kIdleCounts[] = {1000, 10000, 100000};
 
-// Everything may stay idle.
-PoolLimits NoLimits() {
-  PoolLimits limits;
-  limits.max_free_allocation_count = UINT64_MAX;
-  return limits;
-}
-
-// Which of the idle blocks a benchmark asks for. The same ten, whatever else is
-// idle: all that grows is the depth of the search. All of them, in random order:
-// each is found in memory that no cache of the processor holds any more.
-enum class Asked { kTen, kAll };
-
-// A pool with so many idle blocks, each of its own size.
+// Filled when it is first asked for, since filling takes longer than measuring.
 template <Asked kAsked>
-class FullPool {
+class PoolHits {
  public:
-  explicit FullPool(int64_t idle) : pool_({"type 0", 0, NoLimits()}) {
-    const int64_t asked_each = kAsked == Asked::kTen ? idle / 10 : 1;
-    for (int64_t i = 1; i <= idle; ++i) {
-      const Bytes size = KiB(64 * i);
-      const Block block{BlockId(i), kTenant, BlockClass(), 0, {DeviceAllocationId(i), size, {}}};
-      pool_.Reserve(size);
-      pool_.Commit(size, block, size);
-      Return(block, size);
-      if (i % asked_each == 0) asked_.push_back(size);
-    }
-    std::shuffle(asked_.begin(), asked_.end(), std::mt19937());
-  }
-
-  // Takes the block of one size and returns it. False where that is not possible.
-  bool HitOnce() {
-    const Bytes size = asked_[next_++ % asked_.size()];
-    auto found = pool_.Acquire(kTenant, BlockClass(), {size, size}, size);
-    auto* const idle = std::get_if<IdleBlock>(&found);
-    return idle != nullptr && Return(std::move(idle->block), size);
-  }
+  explicit PoolHits(int64_t idle) : pool_(idle, kAsked) {}
+  bool HitOnce() { return pool_.HitOnce(); }
 
  private:
-  bool Return(Block block, Bytes size) {
-    return pool_.Release(std::move(block), size, ++stamp_).empty();
-  }
-
-  CachingPool pool_;
-  ReleaseStamp stamp_ = 0;
-  std::vector<Bytes> asked_;
-  size_t next_ = 0;
+  FilledPool pool_;
 };
 
-// A broker with so many idle blocks, of the 64 sizes from 64 KiB to 15 MiB that
-// new blocks are rounded to.
-class FullBroker {
+template <Asked kAsked>
+class BrokerHits {
  public:
-  explicit FullBroker(int64_t idle)
-      : broker_(Options(), {device_, executor_, events_, clock_, alarm_}) {
-    const absl::Status added = broker_.AddSession(kSession, kTenant);
-    for (uint64_t power = 64 << 10; power < 16 << 20; power *= 2) {
-      for (uint64_t step = 0; step < 8; ++step) sizes_.push_back(Bytes(power + step * power / 8));
-    }
-    std::shuffle(sizes_.begin(), sizes_.end(), std::mt19937());
-    sizes_.resize(std::min<size_t>(sizes_.size(), idle));
-    std::vector<BlockId> blocks;
-    for (int64_t i = 0; added.ok() && i < idle; ++i) {
-      if (!Start(NextSize()).ok()) break;
-      executor_.RunAll();
-      const absl::StatusOr<Grant>& grant = events_.grant(CallId(last_call_));
-      if (grant.ok()) blocks.push_back(grant->blocks.front().id);
-    }
-    for (const BlockId block : blocks) broker_.Release(kSession, {block}).IgnoreError();
-    complete_ = static_cast<int64_t>(blocks.size()) == idle;
-  }
-
-  // Leases a block and returns it. False where the cache did not serve it.
-  bool HitOnce() {
-    if (!complete_) return false;
-    const auto outcome = Start(NextSize());
-    if (!outcome.ok()) return false;
-    const auto* const grant = std::get_if<Grant>(&*outcome);
-    return grant != nullptr && broker_.Release(kSession, {grant->blocks.front().id}).ok();
-  }
+  explicit BrokerHits(int64_t idle) : complete_(broker_.Lease(idle)) { broker_.ReleaseAll(); }
+  bool HitOnce() { return complete_ && broker_.HitOnce(kAsked); }
 
  private:
-  static constexpr SessionId kSession{1};
-
-  static LedgerOptions Options() {
-    LedgerOptions options;
-    options.admission.heaps = {{Bytes(uint64_t{1} << 50)}};
-    options.admission.pools = {{"type 0", 0, true, false, NoLimits()}};
-    return options;
-  }
-
-  Bytes NextSize() { return sizes_[next_++ % sizes_.size()]; }
-  absl::StatusOr<std::variant<Grant, Deferred>> Start(Bytes size) {
-    AllocateRequest request;
-    request.blocks.resize(1);
-    request.blocks[0].size = size;
-    return broker_.Allocate(kSession, CallId(++last_call_), request);
-  }
-
-  SimulatedDevice device_;
-  RealClock clock_;
-  FakeAlarm alarm_;
-  ManualExecutor executor_;
-  RecordedEvents events_;
-  DeviceBroker broker_;
-  std::vector<Bytes> sizes_;
-  size_t next_ = 0;
-  uint64_t last_call_ = 0;
-  bool complete_ = false;
+  FilledBroker broker_;
+  const bool complete_;
 };
 
 // Filled once, however often the benchmark runs.
@@ -148,7 +55,8 @@ void RegisterHits(const std::string& name) {
   for (const int64_t idle : kIdleCounts) {
     benchmark::RegisterBenchmark(
         absl::StrCat(name, "/", idle).c_str(),
-        [full = std::make_shared<Full>(idle), idle](benchmark::State& state) {
+        [full = std::shared_ptr<Full>(), idle](benchmark::State& state) mutable {
+          if (full == nullptr) full = std::make_shared<Full>(idle);
           for (auto unused : state) {
             if (!full->HitOnce()) {
               state.SkipWithError("the request was not served from the cache");
@@ -202,6 +110,50 @@ class RatioReporter final : public benchmark::ConsoleReporter {
   bool failed_ = false;
 };
 
+void PrintMemory() {
+  const MemoryCost cost = MeasureMemory(10000);
+  std::cout << absl::StrFormat("\nmemory: %.0f bytes for an idle block, %.0f for a lease\n",
+                               cost.idle_block, cost.lease);
+}
+
+// Hits per second of so many threads, each on a device of its own.
+double Throughput(int threads) {
+  constexpr auto kTime = std::chrono::milliseconds(100);
+  std::vector<std::unique_ptr<BrokerHits<Asked::kHot>>> brokers;
+  for (int i = 0; i < threads; ++i) {
+    brokers.push_back(std::make_unique<BrokerHits<Asked::kHot>>(1000));
+  }
+  std::vector<uint64_t> hits(threads);
+  std::vector<std::thread> workers;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&, i] {
+      uint64_t mine = 0;
+      while (std::chrono::steady_clock::now() - begin < kTime) {
+        for (int more = 0; more < 100; ++more) mine += brokers[i]->HitOnce() ? 1 : 0;
+      }
+      hits[i] = mine;
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  uint64_t sum = 0;
+  for (uint64_t one : hits) sum += one;
+  return static_cast<double>(sum) / took.count();
+}
+
+void PrintTwoDevices() {
+  std::vector<double> ratios;
+  for (int round = 0; round < 7; ++round) {
+    const double one = Throughput(1);
+    ratios.push_back(Throughput(2) / one);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::cout << absl::StrFormat(
+      "two threads on two devices: %.2f x one thread on one (%.2f to %.2f)\n",
+      ratios[ratios.size() / 2], ratios.front(), ratios.back());
+}
+
 int Run(int argc, char** argv) {
   // First, so that the command line can say otherwise.
   std::string interleave = "--benchmark_enable_random_interleaving=true";
@@ -210,12 +162,16 @@ int Run(int argc, char** argv) {
   int count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
-  RegisterHits<FullPool<Asked::kTen>>("CachingPool/ten_sizes");
-  RegisterHits<FullPool<Asked::kAll>>("CachingPool/all_sizes");
-  RegisterHits<FullBroker>("DeviceBroker");
+  RegisterHits<PoolHits<Asked::kHot>>("CachingPool/hot");
+  RegisterHits<PoolHits<Asked::kRandom>>("CachingPool/random");
+  RegisterHits<BrokerHits<Asked::kHot>>("DeviceBroker/hot");
+  RegisterHits<BrokerHits<Asked::kRandom>>("DeviceBroker/random");
   RatioReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   reporter.PrintRatios();
+  PrintMemory();
+  PrintTwoDevices();
+  PrintMatching();
   return reporter.failed() ? 1 : 0;
 }
 

@@ -56,5 +56,85 @@ TEST_F(JustifiedRefusalsTest, RoundingTheFirstBlocksUpDoesNotCostTheLastItsPlace
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, WaitsForWhatTheDriverPadsBy) {
+  Start(MiB(8) + KiB(64));
+  device_->PadSizes(Bytes(1), KiB(64));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock held, Allocate(alice, MiB(4)));
+  // What is left is what is asked for, but not what the device needs for it.
+  AllocateRequest waits = AllocateOf({Ask(MiB(4))});
+  waits.wait_until = clock_.Now() + absl::Seconds(10);
+  const CallId call = NewCall();
+  ASSERT_THAT(broker_->Allocate(bob, call, waits), IsOk());
+  executor_.RunAll();
+  EXPECT_FALSE(events_.Has(call));
+  ASSERT_THAT(Release(alice, held.id), IsOk());
+  executor_.RunAll();
+  ASSERT_TRUE(events_.Has(call));
+  EXPECT_THAT(events_.grant(call), IsOk());
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, WhatCannotFitWithItsPaddingDoesNotWait) {
+  Start(MiB(8));
+  device_->PadSizes(Bytes(1), KiB(64));
+  AllocateRequest waits = AllocateOf({Ask(MiB(8))});
+  waits.wait_until = clock_.Now() + absl::Seconds(10);
+  const CallId call = NewCall();
+  ASSERT_THAT(broker_->Allocate(NewSession(kAlice), call, waits), IsOk());
+  executor_.RunAll();
+  ASSERT_TRUE(events_.Has(call));
+  const std::optional<Refusal> refusal = RefusalOf(events_.grant(call).status());
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->kind, RefusalKind::kNeverFits);
+}
+
+TEST_F(JustifiedRefusalsTest, PaddingDoesNotTakeAPoolOverItsCapacity) {
+  LedgerOptions options;
+  options.admission.pools = {{"type 0", 0, true, false, {.max_allocation_capacity = MiB(2)}}};
+  Start(MiB(8), SimulatedDeviceInfo(), options);
+  device_->PadSizes(Bytes(1), KiB(64));
+  ASSERT_THAT(Allocate(NewSession(kAlice), MiB(2)), IsOk());
+  EXPECT_EQ(Pool().leased, Bytes());
+  EXPECT_EQ(Direct().leased, MiB(2) + KiB(64));
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, AllThatADeadSessionHeldServesThoseWhoWait) {
+  Start(MiB(16));
+  const SessionId alice = NewSession(kAlice), other = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_THAT(Allocate(bob, MiB(10)), IsOk());
+  const OpenSegmentRequest filled{"filled", OpenMode::kCreateOrAttach, MiB(6)};
+  ASSERT_THAT(broker_->OpenSegment(alice, NewCall(), filled), IsOk());
+  executor_.RunAll();
+  OpenSegmentRequest wanted{"wanted", OpenMode::kCreateOrAttach, MiB(6)};
+  wanted.wait_until = clock_.Now() + absl::Seconds(10);
+  ASSERT_THAT(broker_->OpenSegment(alice, NewCall(), wanted), IsOk());
+  wanted.wait_until = std::nullopt;
+  const CallId next = NewCall();
+  ASSERT_THAT(broker_->OpenSegment(other, next, wanted), IsOk());
+  broker_->EndSession(alice);
+  executor_.RunAll();
+  ASSERT_TRUE(events_.Has(next));
+  EXPECT_THAT(events_.segment(next), IsOk());
+}
+
+TEST_F(JustifiedRefusalsTest, AnUndoneRequestDoesNotTakeALaterOneOfItsIdAway) {
+  Start(MiB(16));
+  const SessionId alice = NewSession(kAlice);
+  AllocateRequest request = AllocateOf({Ask(MiB(1))});
+  request.request_id = RequestId(7);
+  ASSERT_THAT(broker_->Allocate(alice, NewCall(), request), IsOk());
+  ASSERT_THAT(broker_->Undo(alice, RequestId(7)), IsOk());
+  const CallId again = NewCall();
+  ASSERT_THAT(broker_->Allocate(alice, again, request), IsOk());
+  executor_.RunAll();
+  ASSERT_TRUE(events_.Has(again));
+  ASSERT_OK_AND_ASSIGN(const Grant grant, events_.grant(again));
+  ASSERT_OK_AND_ASSIGN(const auto repeated, broker_->Allocate(alice, NewCall(), request));
+  ASSERT_TRUE(std::holds_alternative<Grant>(repeated));
+  EXPECT_EQ(std::get<Grant>(repeated).blocks[0].id, grant.blocks[0].id);
+}
+
 }  // namespace
 }  // namespace heapbroker
