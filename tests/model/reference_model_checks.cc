@@ -43,7 +43,10 @@ void ReferenceModel::Check(const DeviceStats& stats, Outside outside) {
   if (calls_.empty()) EXPECT_EQ(stats.allocations, memory_.size());
   // Dear, and of the kind that stays wrong.
   if (++checks_ % 16 != 0) return;
-  uint64_t waiting = outside.fills;
+  // A driver that says what it offers is also asked for that, by jobs for no order.
+  const bool driver_speaks = std::any_of(stats.heaps.begin(), stats.heaps.end(),
+                                         [](const auto& heap) { return heap.driver.has_value(); });
+  uint64_t waiting = driver_speaks ? 0 : outside.fills;
   for (const HeapStats& heap : stats.heaps) waiting += heap.waiting_requests;
   EXPECT_LE(waiting, Orders().size()) << "something is at work for nobody";
 }
