@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/device_broker.h"
 
+#include <iterator>
 #include <utility>
 
 #include "common/base/status_macros.h"
@@ -237,6 +238,10 @@ void DeviceBroker::EndTurn(Effects& effects) {
       }
     }
   }
+  effects.frees = effects.free.size();
+  std::move(effects.free.begin(), effects.free.end(), std::back_inserter(frees_));
+  effects.fills = effects.fill.size();
+  std::move(effects.fill.begin(), effects.fill.end(), std::back_inserter(fills_));
   const absl::Time due = ledger_.NextDue();
   if (due >= armed_) return;
   armed_ = due;
@@ -244,13 +249,9 @@ void DeviceBroker::EndTurn(Effects& effects) {
 }
 
 void DeviceBroker::Perform(Effects effects) {
-  for (Block& block : effects.free) {
-    ports_.executor.PostFree(
-        [this, block = std::move(block)]() mutable { FreeOne(std::move(block)); });
-  }
-  for (FillOrder& order : effects.fill) {
-    ports_.executor.PostAllocation(
-        [this, order = std::move(order)]() mutable { Fill(std::move(order)); });
+  for (size_t i = 0; i < effects.frees; ++i) ports_.executor.PostFree([this] { FreeNext(); });
+  for (size_t i = 0; i < effects.fills; ++i) {
+    ports_.executor.PostAllocation([this] { FillNext(); });
   }
   if (effects.read_heaps) ports_.executor.PostAllocation([this] { ReadHeaps(); });
   for (auto& [session, event] : effects.events) ports_.events.Deliver(session, std::move(event));
@@ -258,6 +259,16 @@ void DeviceBroker::Perform(Effects effects) {
   if (ports_.observer == nullptr) return;
   for (std::string& warning : effects.warnings) ports_.observer->OnWarning(std::move(warning));
   for (RecordedTurn& turn : effects.turns) ports_.observer->OnTurn(std::move(turn));
+}
+
+void DeviceBroker::FillNext() {
+  std::optional<FillOrder> order;
+  {
+    MutexLock lock(mutex_);
+    order = std::move(fills_.front());
+    fills_.pop_front();
+  }
+  Fill(*std::move(order));
 }
 
 void DeviceBroker::Fill(FillOrder order) {
@@ -336,7 +347,13 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t i
   return made;
 }
 
-void DeviceBroker::FreeOne(Block block) {
+void DeviceBroker::FreeNext() {
+  Block block = [this] {
+    MutexLock lock(mutex_);
+    Block first = std::move(frees_.front());
+    frees_.pop_front();
+    return first;
+  }();
   const absl::Time begin = ports_.clock.Now();
   // The descriptor first: what it refers to is gone after the next line.
   block.memory.exported.reset();

@@ -4,6 +4,7 @@
 #ifndef DAEMON_CORE_DEVICE_BROKER_H_
 #define DAEMON_CORE_DEVICE_BROKER_H_
 
+#include <deque>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -155,19 +156,24 @@ class DeviceBroker {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndTurn(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(Effects effects);
+  void FillNext();
   void Fill(FillOrder order);
   absl::StatusOr<DeviceAllocation> MakeOne(OrderId order, size_t index, const FillItem& item,
                                            JobFilled& record);
   absl::StatusOr<DeviceAllocation> MakeSized(OrderId order, size_t index, const FillItem& item,
                                              Bytes size, JobFilled& record);
   void ReadHeaps();
-  void FreeOne(Block block);
+  void FreeNext();
 
   const BrokerPorts ports_;
   const bool records_turns_;
   absl::Time heaps_read_at_ = absl::InfinitePast();  // The allocating thread's.
   mutable Mutex mutex_;
   DeviceLedger ledger_ ABSL_GUARDED_BY(mutex_);
+  // What the executor's jobs are for, in the order of the decisions: threads post
+  // jobs in any order, and each takes the first of these.
+  std::deque<FillOrder> fills_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Block> frees_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   // What the alarm was told; earlier times only are told again.
   absl::Time armed_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();

@@ -217,7 +217,8 @@ void DeviceLedger::UpdateHeaps(absl::Span<const HeapReport> reports, Effects& ef
 }
 
 void DeviceLedger::EvictEverything(Effects& effects) {
-  for (uint32_t heap = 0; heap < device_.heaps.size(); ++heap) room_.EvictAllOn(heap, effects);
+  // Cannot fail: no pool is named.
+  room_.Trim({std::nullopt, Bytes(), /*segments=*/true}, effects).IgnoreError();
 }
 
 absl::StatusOr<FetchedBlock> DeviceLedger::Fetch(SessionId session, BlockId id) const {

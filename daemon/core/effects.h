@@ -37,6 +37,9 @@ struct FillOrder {
 struct Effects {
   std::vector<Block> free;
   std::vector<FillOrder> fill;
+  // How many of both DeviceBroker has put in its queues.
+  size_t frees = 0;
+  size_t fills = 0;
   std::vector<std::pair<SessionId, Event>> events;
   std::vector<std::string> warnings;
   std::vector<RecordedTurn> turns;

@@ -36,6 +36,11 @@ CheckedHeapReport CheckHeapReport(uint32_t heap, Bytes size, const HeapReport& r
   return checked;
 }
 
+HeapBudget::HeapBudget(const HeapLimit& limit, const HeapInfo& info) : limit_(limit), info_(info) {
+  // Until the driver is asked anew.
+  if (info.driver_budget) driver_ = HeapReport{*info.driver_budget, Bytes()};
+}
+
 Bytes HeapBudget::now() const {
   if (!driver_ || !limit_.driver_per_mille) return limit_.bytes;
   return std::min(limit_.bytes, PerMille(driver_->budget, *limit_.driver_per_mille));

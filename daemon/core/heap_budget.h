@@ -44,7 +44,7 @@ CheckedHeapReport CheckHeapReport(uint32_t heap, Bytes size, const HeapReport& r
 // Bookkeeping only; guarded by its owner's mutex.
 class HeapBudget {
  public:
-  HeapBudget(const HeapLimit& limit, const HeapInfo& info) : limit_(limit), info_(info) {}
+  HeapBudget(const HeapLimit& limit, const HeapInfo& info);
 
   // The static limit: what does not fit in there never fits.
   Bytes limit() const { return limit_.bytes; }

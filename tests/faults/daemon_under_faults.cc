@@ -58,7 +58,8 @@ absl::StatusOr<Lease> DaemonUnderFaults::Allocate(Bytes size, MemoryKind kind) {
   AllocationRequest request;
   request.size = size;
   request.memory = kind;
-  return client_->Allocate(request);
+  // Refusals are to come at once.
+  return client_->Allocate(request, {.max_wait = absl::ZeroDuration()});
 }
 
 absl::StatusOr<DeviceBuffer> DaemonUnderFaults::Import(const Lease& lease) {

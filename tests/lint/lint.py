@@ -33,7 +33,7 @@ TOP_LEVEL = {
     "client", "common", "daemon", "deploy", "proto", "tests",
 }
 # Files that cannot carry the two lines, or need none: data and prose.
-NO_HEAD = re.compile(r"LICENSE$|.*\.(md|json|safetensors|idx[13]-ubyte)$|\.[a-z-]+$")
+NO_HEAD = re.compile(r"LICENSE$|.*\.(md|json|safetensors|idx[13]-ubyte|trace)$|\.[a-z-]+$")
 HEAD = ("SPDX-FileCopyrightText: The heapbroker authors", "SPDX-License-Identifier: Apache-2.0")
 # Split, so that this file does not hold them.
 FORBIDDEN_WORDS = re.compile(rb"\b(" + b"TO" + b"DO|FIX" + b"ME|XX" + rb"X)\b")

@@ -118,7 +118,8 @@ TEST_F(KnownFaultsTest, S8_AFailedClearRefusesTheLeaseAndTheBlockIsNeverSeenAgai
   Start(MiB(512));
   const SessionId alice = NewSession(kAlice);
   ASSERT_OK_AND_ASSIGN(const GrantedBlock first, Allocate(alice, MiB(1)));
-  const void* const memory = MemoryOf(alice, first.id);
+  // Held, so that nothing else can lie where it did.
+  ASSERT_OK_AND_ASSIGN(const FetchedBlock memory, broker_->Fetch(alice, first.id));
   ASSERT_THAT(Release(alice, first.id), IsOk());
   device_->FailClears(absl::InternalError("fence"), 1);
   BlockRequest zeroed = Ask(MiB(1));
@@ -131,7 +132,7 @@ TEST_F(KnownFaultsTest, S8_AFailedClearRefusesTheLeaseAndTheBlockIsNeverSeenAgai
   const CallId call = StartAllocate(alice, MiB(1));
   ASSERT_TRUE(executor_.RunAllocation());
   ASSERT_TRUE(IsGranted(call));
-  EXPECT_NE(MemoryOf(alice, events_.grant(call)->blocks[0].id), memory);
+  EXPECT_NE(MemoryOf(alice, events_.grant(call)->blocks[0].id), memory.exported.get());
   executor_.RunAll();
   CheckSums();
 }

@@ -21,7 +21,8 @@ TEST(ExampleTraceTest, IsReplayedAndSaysHowItWasMade) {
   EXPECT_TRUE(result.configurations[0].devices[0].saved.has_value());
 }
 
-TEST(ExampleTraceTest, ShowsWhatExactMatchingCosts) {
+// Programs ask for the same sizes in every run: rounding brings them nothing.
+TEST(ExampleTraceTest, ShowsWhatRoundingCostsWhereSizesRepeat) {
   ASSERT_OK_AND_ASSIGN(const ReplayResult recorded, Replay(kExample, {}));
   ReplayConfiguration exact{"exact", {recorded.start.devices[0].options}};
   exact.devices[0].admission.matching.matching = Matching::kExact;
@@ -29,7 +30,7 @@ TEST(ExampleTraceTest, ShowsWhatExactMatchingCosts) {
   const ReplayFigures& best_fit = result.configurations[0].devices[0].figures;
   const ReplayFigures& as_asked = result.configurations[1].devices[0].figures;
   EXPECT_EQ(as_asked.granted_blocks, best_fit.granted_blocks);
-  EXPECT_LT(as_asked.hits, best_fit.hits);
+  EXPECT_EQ(as_asked.hits, best_fit.hits);
   EXPECT_EQ(as_asked.peak_rounding, Bytes());
   EXPECT_GT(best_fit.peak_rounding, Bytes());
 }
