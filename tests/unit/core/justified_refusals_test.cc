@@ -75,6 +75,17 @@ TEST_F(JustifiedRefusalsTest, WaitsForWhatTheDriverPadsBy) {
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, EvictsForThePaddingThatTheSizeAskedForAndTheRoundedOneShare) {
+  Start(MiB(7) + KiB(100));
+  device_->PadSizes(KiB(128), Bytes());
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(7)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  // 72 KiB when rounded; what is free at once is enough for both, not for their padding.
+  EXPECT_THAT(Allocate(NewSession(kBob), KiB(70)), IsOk());
+  CheckSums();
+}
+
 TEST_F(JustifiedRefusalsTest, WhatCannotFitWithItsPaddingDoesNotWait) {
   Start(MiB(8));
   device_->PadSizes(Bytes(1), KiB(64));
