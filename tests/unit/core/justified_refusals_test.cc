@@ -86,6 +86,24 @@ TEST_F(JustifiedRefusalsTest, EvictsForThePaddingThatTheSizeAskedForAndTheRounde
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, AskingTheDeviceForLessNeedsNoBudget) {
+  LedgerOptions options;
+  options.admission.heaps = {HeapLimit{MiB(100), 1000}};
+  Start(options);
+  const SessionId alice = NewSession(kAlice);
+  StartAllocate(alice, KiB(64));
+  const CallId call = StartAllocate(alice, MiB(8) + Bytes(1));
+  // Less than is in use by now, which the first job's end shows.
+  device_->ReportHeaps({{MiB(4), Bytes()}});
+  ASSERT_TRUE(executor_.RunAllocation());
+  ASSERT_EQ(Heap().available, Bytes());
+  // The rounded size only.
+  device_->FailAllocations(absl::ResourceExhaustedError("driver"), 1);
+  ASSERT_TRUE(executor_.RunAllocation());
+  EXPECT_TRUE(IsGranted(call));
+  CheckSums();
+}
+
 TEST_F(JustifiedRefusalsTest, WhatCannotFitWithItsPaddingDoesNotWait) {
   Start(MiB(8));
   device_->PadSizes(Bytes(1), KiB(64));
