@@ -129,6 +129,19 @@ TEST_F(JustifiedRefusalsTest, PaddingDoesNotTakeAPoolOverItsCapacity) {
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, AnIdleBlockDoesNotTakeAPoolOverTheCapacityThatANewOneTook) {
+  LedgerOptions options;
+  options.admission.pools = {{"type 0", 0, true, false, {.max_allocation_capacity = MiB(8)}}};
+  Start(MiB(100), SimulatedDeviceInfo(), options);
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(4)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  ASSERT_THAT(Allocate(alice, {Ask(MiB(6)), Ask(MiB(4))}), IsOk());
+  EXPECT_EQ(Pool().leased, MiB(6));
+  EXPECT_EQ(Direct().leased, MiB(4));
+  CheckSums();
+}
+
 TEST_F(JustifiedRefusalsTest, AllThatADeadSessionHeldServesThoseWhoWait) {
   Start(MiB(16));
   const SessionId alice = NewSession(kAlice), other = NewSession(kAlice), bob = NewSession(kBob);
