@@ -87,6 +87,8 @@ std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve)
     std::variant<Plan, Refusal> thrifty =
         MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
     if (std::holds_alternative<Plan>(thrifty)) return thrifty;
+    // The last attempt tells why: it had every idle byte, and rounded nothing.
+    made = std::move(thrifty);
   }
   return made;
 }

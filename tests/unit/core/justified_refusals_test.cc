@@ -142,6 +142,20 @@ TEST_F(JustifiedRefusalsTest, AnIdleBlockDoesNotTakeAPoolOverTheCapacityThatANew
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, NamesTheHeapThatIsShortWhereItsIdleBlockWouldServeTwice) {
+  Start(MiB(20), TwoHeaps());
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_THAT(Allocate(NewSession(kBob), {AskOn(0, MiB(4))}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Grant idle, Allocate(alice, {AskOn(0, MiB(8))}));
+  ASSERT_THAT(Release(alice, idle.blocks[0].id), IsOk());
+  const std::optional<Refusal> refusal =
+      RefusalOf(Allocate(alice, {AskOn(0, MiB(9)), AskOn(0, MiB(8)), AskOn(1, Bytes(1))}).status());
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->heap, 0u);
+  EXPECT_EQ(refusal->requested, MiB(17).count());
+  EXPECT_EQ(refusal->free, MiB(16).count());
+}
+
 TEST_F(JustifiedRefusalsTest, AllThatADeadSessionHeldServesThoseWhoWait) {
   Start(MiB(16));
   const SessionId alice = NewSession(kAlice), other = NewSession(kAlice), bob = NewSession(kBob);
