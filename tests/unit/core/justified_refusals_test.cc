@@ -192,5 +192,18 @@ TEST_F(JustifiedRefusalsTest, AnUndoneRequestDoesNotTakeALaterOneOfItsIdAway) {
   EXPECT_EQ(std::get<Grant>(repeated).blocks[0].id, grant.blocks[0].id);
 }
 
+TEST_F(JustifiedRefusalsTest, AKindIsNotAskedForAgainByItsFirstProperty) {
+  Start(MiB(16));
+  const SessionId alice = NewSession(kAlice);
+  AllocateRequest request = AllocateOf({Ask(MiB(1))});
+  request.request_id = RequestId(7);
+  request.blocks[0].memory = MemoryKind::kHostVisible;
+  ASSERT_THAT(broker_->Allocate(alice, NewCall(), request), IsOk());
+  executor_.RunAll();
+  request.blocks[0].memory = MemoryTypeWish{.host_visible = true};
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "request_id"));
+}
+
 }  // namespace
 }  // namespace heapbroker
