@@ -219,7 +219,8 @@ ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
   for (const Call* other : others) {
     std::vector<Bytes> needed(room.heaps.size());
     for (const Need& need : other->needs) {
-      for (uint32_t heap : need.heaps) needed[heap] += need.bytes;
+      // An order that the device was asked for once is promised what that needs.
+      for (uint32_t heap : need.heaps) needed[heap] += need.padded;
     }
     for (size_t heap = 0; heap < needed.size(); ++heap) {
       promised[heap] += needed[heap];
