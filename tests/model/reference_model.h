@@ -194,6 +194,7 @@ class ReferenceModel {
   std::vector<const Call*> Orders() const;
   Room Committed() const;
   static bool Fits(const std::vector<Need>& needs, Room room, bool padded);
+  static bool FitsOnOneHeap(const std::vector<Need>& needs, const Room& room, bool padded);
   void CheckRefusal(const RefusedCall& refused);
   void CheckFigures(const RefusedCall& refused, const std::vector<Need>& needs, const Room& room);
   void CheckAskedFirst(const RefusedCall& refused);
