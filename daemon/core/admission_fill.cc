@@ -13,12 +13,14 @@ absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes byte
   Job& job = jobs_.at(order);
   Part& part = job.plan.parts[job.items[item]];
   const uint32_t heap = room_.HeapOf(part.memory_type);
+  Want& want = job.order.wants[job.items[item]];
   job.learned = false;
-  if (bytes == part.taken) return absl::OkStatus();
-  if (!room_.Exchange(heap, part.taken, bytes)) {
-    Want& want = job.order.wants[job.items[item]];
-    job.learned = bytes > want.needs;
-    want.needs = std::max(want.needs, bytes);
+  if (bytes != part.taken && !room_.Exchange(heap, part.taken, bytes)) {
+    // Compared with what the plan saw to: what the size as asked for needs is news, too,
+    // although the rounded size was refused as much before. The last size that the
+    // device was asked about is the least that will do.
+    job.learned = bytes > part.exact;
+    want.needs = bytes;
     Refusal refusal;
     refusal.heap = heap;
     refusal.value = room_.heap(heap).now().count();
@@ -29,6 +31,8 @@ absl::Status Admission::AdjustReservation(OrderId order, size_t item, Bytes byte
     refusal.requested = bytes.count();
     return RefusalStatus(refusal, kDriverPads);
   }
+  want.needs = std::min(want.needs, bytes);
+  if (bytes == part.taken) return absl::OkStatus();
   room_.pools().pool(part.pool).Cancel(part.taken);
   // What the driver pads by may be more than the pool may have.
   if (!room_.pools().pool(part.pool).CanHold(bytes)) part.pool = room_.pools().direct();

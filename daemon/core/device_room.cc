@@ -51,6 +51,11 @@ void DeviceRoom::Return(uint32_t heap, Bytes bytes) {
 
 bool DeviceRoom::Exchange(uint32_t heap, Bytes taken, Bytes bytes) {
   heaps_[heap].Return(taken);
+  if (bytes <= taken) {
+    // Even where the driver offers less than is in use by now.
+    heaps_[heap].Retake(bytes);
+    return true;
+  }
   if (heaps_[heap].TryTake(bytes)) return true;
   heaps_[heap].Retake(taken);
   return false;

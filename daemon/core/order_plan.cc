@@ -87,6 +87,8 @@ std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve)
     std::variant<Plan, Refusal> thrifty =
         MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
     if (std::holds_alternative<Plan>(thrifty)) return thrifty;
+    // The last attempt tells why: it had every idle byte, and rounded nothing.
+    made = std::move(thrifty);
   }
   return made;
 }
@@ -166,7 +168,14 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
       found = pool.Find(tenant, want.ClassOn(choice.memory_type),
                         AcceptableBlocks(matching_, want.exact(), largest));
     }
-    if (auto* claim = std::get_if<Claim>(&found)) {
+    auto* claim = std::get_if<Claim>(&found);
+    // What the order's earlier blocks reserved was to go in the place of idle ones.
+    if (claim != nullptr && !pool.CanHold(Bytes())) {
+      pool.Unclaim(*claim);
+      found = MissReason::kAtCapacity;
+      claim = nullptr;
+    }
+    if (claim != nullptr) {
       part.claim = *claim;
       part.pool = choice.pool;
       part.memory_type = choice.memory_type;

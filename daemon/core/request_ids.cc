@@ -16,8 +16,9 @@ namespace {
 uint64_t FingerprintOf(const AllocateRequest& request) {
   std::string text;
   for (const BlockRequest& block : request.blocks) {
+    // A kind and a wish for its first property have the same name.
     absl::StrAppend(&text, block.size.count(), ",", block.alignment.count(), ",",
-                    MemoryWishName(block.memory), ",",
+                    block.memory.index(), MemoryWishName(block.memory), ",",
                     block.handle_type ? static_cast<int>(*block.handle_type) : -1, ",",
                     block.device_address, block.dedicated, block.transient, block.zeroed, ";");
   }

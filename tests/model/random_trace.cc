@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "daemon/core/memory_type_choice.h"
@@ -58,7 +59,7 @@ void RandomTrace::Operate() {
   if (what < 655) return ChangeDriver();
   if (what < 663) return Disconnect();
   if (what < 830) {
-    executor_.RunAllocation();
+    filled_ = executor_.RunAllocation();
     return;
   }
   executor_.RunFree();
@@ -76,7 +77,7 @@ void RandomTrace::End() {
   while (model_.live() > 0 || executor_.allocations() > 0) {
     model_.Begin(clock_.Now());
     broker_.EvictEverything();
-    if (!executor_.RunFree() && !executor_.RunAllocation()) break;
+    if (!executor_.RunFree() && !(filled_ = executor_.RunAllocation())) break;
     Hear();
     Check();
   }
@@ -389,7 +390,7 @@ void RandomTrace::Hear() {
 void RandomTrace::Check() {
   const DeviceStats stats = broker_.Stats();
   if (stats.segment_bytes != model_.SegmentBytes()) model_.Reconcile(broker_.ListSegments());
-  model_.Check(stats, {executor_.allocations(), executor_.frees()});
+  model_.Check(stats, {executor_.allocations(), std::exchange(filled_, false), executor_.frees()});
   model_.CheckRefusals();
 }
 

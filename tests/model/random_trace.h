@@ -94,6 +94,7 @@ class RandomTrace {
   uint64_t last_session_ = 0;
   uint64_t last_call_ = 0;
   uint64_t last_request_ = 0;
+  bool filled_ = false;  // Since the last Check: a job that fills has run.
 };
 
 }  // namespace heapbroker

@@ -6,6 +6,8 @@
 #ifndef TESTS_MODEL_REFERENCE_MODEL_H_
 #define TESTS_MODEL_REFERENCE_MODEL_H_
 
+#include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -102,7 +104,8 @@ class ReferenceModel {
 
   // After every operation; the numbers are those of the executor's queues.
   struct Outside {
-    size_t fills = 0;
+    size_t fills = 0;     // And what asks the driver, which looks the same from there.
+    bool filled = false;  // The first of those has run since Begin.
     size_t frees = 0;
   };
   void Check(const DeviceStats& stats, Outside outside);
@@ -182,10 +185,16 @@ class ReferenceModel {
     bool exact = true;  // Nothing was promised to others, or kept for them.
   };
   Room RoomFor(const RefusedCall& refused) const;
+  void NoteFills(const DeviceStats& stats, const Outside& outside);
+  // Jobs that wait for the device and surely are orders'; there may be more.
+  size_t SureFills() const {
+    return std::count(may_ask_driver_.begin(), may_ask_driver_.end(), false);
+  }
   // Calls that may be orders at the device, promised, or in a queue.
   std::vector<const Call*> Orders() const;
   Room Committed() const;
   static bool Fits(const std::vector<Need>& needs, Room room, bool padded);
+  static bool FitsOnOneHeap(const std::vector<Need>& needs, const Room& room, bool padded);
   void CheckRefusal(const RefusedCall& refused);
   void CheckFigures(const RefusedCall& refused, const std::vector<Need>& needs, const Room& room);
   void CheckAskedFirst(const RefusedCall& refused);
@@ -232,9 +241,9 @@ class ReferenceModel {
   std::vector<RefusedCall> refused_;
   // Of the last Check.
   DeviceStats stats_;
-  Outside outside_;
   Seen seen_;
   uint64_t checks_ = 0;
+  std::deque<bool> may_ask_driver_;  // Of the jobs that wait for the device.
 };
 
 }  // namespace heapbroker

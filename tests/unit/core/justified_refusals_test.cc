@@ -75,6 +75,38 @@ TEST_F(JustifiedRefusalsTest, WaitsForWhatTheDriverPadsBy) {
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, EvictsNoMoreThanThePaddingThatBothSizesOfABlockNeed) {
+  Start(MiB(7) + KiB(100));
+  device_->PadSizes(KiB(128), Bytes());
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const Grant idle, Allocate(alice, {Ask(MiB(3)), Ask(MiB(4))}));
+  ASSERT_THAT(Release(alice, idle.blocks[0].id), IsOk());
+  ASSERT_THAT(Release(alice, idle.blocks[1].id), IsOk());
+  // What is free at once is enough for 70 KiB and for the 72 KiB that these are rounded
+  // to, but not for what the driver makes of either.
+  EXPECT_THAT(Allocate(NewSession(kBob), KiB(70)), IsOk());
+  EXPECT_EQ(Pool().idle, MiB(4));
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, AskingTheDeviceForLessNeedsNoBudget) {
+  LedgerOptions options;
+  options.admission.heaps = {HeapLimit{MiB(100), 1000}};
+  Start(options);
+  const SessionId alice = NewSession(kAlice);
+  StartAllocate(alice, KiB(64));
+  const CallId call = StartAllocate(alice, MiB(8) + Bytes(1));
+  // Less than is in use by now, which the first job's end shows.
+  device_->ReportHeaps({{MiB(4), Bytes()}});
+  ASSERT_TRUE(executor_.RunAllocation());
+  ASSERT_EQ(Heap().available, Bytes());
+  // The rounded size only.
+  device_->FailAllocations(absl::ResourceExhaustedError("driver"), 1);
+  ASSERT_TRUE(executor_.RunAllocation());
+  EXPECT_TRUE(IsGranted(call));
+  CheckSums();
+}
+
 TEST_F(JustifiedRefusalsTest, WhatCannotFitWithItsPaddingDoesNotWait) {
   Start(MiB(8));
   device_->PadSizes(Bytes(1), KiB(64));
@@ -98,6 +130,33 @@ TEST_F(JustifiedRefusalsTest, PaddingDoesNotTakeAPoolOverItsCapacity) {
   EXPECT_EQ(Pool().leased, Bytes());
   EXPECT_EQ(Direct().leased, MiB(2) + KiB(64));
   CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, AnIdleBlockDoesNotTakeAPoolOverTheCapacityThatANewOneTook) {
+  LedgerOptions options;
+  options.admission.pools = {{"type 0", 0, true, false, {.max_allocation_capacity = MiB(8)}}};
+  Start(MiB(100), SimulatedDeviceInfo(), options);
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(4)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  ASSERT_THAT(Allocate(alice, {Ask(MiB(6)), Ask(MiB(4))}), IsOk());
+  EXPECT_EQ(Pool().leased, MiB(6));
+  EXPECT_EQ(Direct().leased, MiB(4));
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, NamesTheHeapThatIsShortWhereItsIdleBlockWouldServeTwice) {
+  Start(MiB(20), TwoHeaps());
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_THAT(Allocate(NewSession(kBob), {AskOn(0, MiB(4))}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Grant idle, Allocate(alice, {AskOn(0, MiB(8))}));
+  ASSERT_THAT(Release(alice, idle.blocks[0].id), IsOk());
+  const std::optional<Refusal> refusal =
+      RefusalOf(Allocate(alice, {AskOn(0, MiB(9)), AskOn(0, MiB(8)), AskOn(1, Bytes(1))}).status());
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->heap, 0u);
+  EXPECT_EQ(refusal->requested, MiB(17).count());
+  EXPECT_EQ(refusal->free, MiB(16).count());
 }
 
 TEST_F(JustifiedRefusalsTest, AllThatADeadSessionHeldServesThoseWhoWait) {
@@ -134,6 +193,19 @@ TEST_F(JustifiedRefusalsTest, AnUndoneRequestDoesNotTakeALaterOneOfItsIdAway) {
   ASSERT_OK_AND_ASSIGN(const auto repeated, broker_->Allocate(alice, NewCall(), request));
   ASSERT_TRUE(std::holds_alternative<Grant>(repeated));
   EXPECT_EQ(std::get<Grant>(repeated).blocks[0].id, grant.blocks[0].id);
+}
+
+TEST_F(JustifiedRefusalsTest, AKindIsNotAskedForAgainByItsFirstProperty) {
+  Start(MiB(16));
+  const SessionId alice = NewSession(kAlice);
+  AllocateRequest request = AllocateOf({Ask(MiB(1))});
+  request.request_id = RequestId(7);
+  request.blocks[0].memory = MemoryKind::kHostVisible;
+  ASSERT_THAT(broker_->Allocate(alice, NewCall(), request), IsOk());
+  executor_.RunAll();
+  request.blocks[0].memory = MemoryTypeWish{.host_visible = true};
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), request),
+              StatusIs(absl::StatusCode::kInvalidArgument, "request_id"));
 }
 
 }  // namespace
