@@ -337,7 +337,9 @@ absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t i
   Effects effects;
   const absl::Status adjusted = [&] {
     MutexLock lock(mutex_);
-    return ledger_.AdjustReservation(order, index, required, effects);
+    absl::Status status = ledger_.AdjustReservation(order, index, required, effects);
+    EndTurn(effects);
+    return status;
   }();
   Perform(std::move(effects));
   HB_RETURN_IF_ERROR(adjusted);
