@@ -66,7 +66,7 @@ class StreamReply {
   // As those of WritingCall.
   void SetSource(std::function<Response()> source) const {
     call_->SetSource([source = std::move(source)] {
-      return std::optional<WritingCall::Next>({SerializeToBuffer(source())});
+      return std::optional<WritingCall::Next>(WritingCall::Next{SerializeToBuffer(source())});
     });
   }
   void Changed() const { call_->Changed(); }
