@@ -130,7 +130,7 @@ Reserve Admission::HeadReserve(const Job& job, uint32_t heap) const {
         })) {
       continue;
     }
-    reserve.bytes = CheckedAdd(reserve.bytes, want.size).value_or(Bytes::Max());
+    reserve.bytes = CheckedAdd(reserve.bytes, want.least()).value_or(Bytes::Max());
     ++reserve.allocations;
   }
   return reserve;

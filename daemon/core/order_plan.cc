@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace heapbroker {
@@ -35,10 +36,7 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
     return refusal;
   };
   for (const Want& want : order.wants) {
-    std::set<uint32_t> own;
-    for (const MemoryTypeChoice& type : want.placement->types) {
-      own.insert(room_.HeapOf(type.memory_type));
-    }
+    const std::set<uint32_t> own = HeapsOf(want);
     const uint32_t largest = *std::max_element(own.begin(), own.end(), [this](auto a, auto b) {
       return room_.heap(a).limit() < room_.heap(b).limit();
     });
@@ -56,6 +54,16 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
     if (own.size() == 1) bound[largest] = Sum(bound[largest], exact);
     heaps.insert(own.begin(), own.end());
     all = Sum(all, exact);
+  }
+  if (order.segment) {
+    // One type, and so one heap, has to hold all of it.
+    const uint32_t largest = *std::max_element(heaps.begin(), heaps.end(), [this](auto a, auto b) {
+      return room_.heap(a).limit() < room_.heap(b).limit();
+    });
+    if (all > room_.heap(largest).limit()) {
+      return refuse(largest, room_.heap(largest).limit(), all);
+    }
+    return std::nullopt;
   }
   for (const auto& [heap, bytes] : bound) {
     if (bytes > room_.heap(heap).limit()) return refuse(heap, room_.heap(heap).limit(), bytes);
@@ -87,22 +95,43 @@ std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve)
     std::variant<Plan, Refusal> thrifty =
         MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
     if (std::holds_alternative<Plan>(thrifty)) return thrifty;
-    // The last attempt tells why: it had every idle byte, and rounded nothing.
-    made = std::move(thrifty);
   }
-  return made;
+  // This one tells why, if it fails: it has every idle byte, rounds nothing, and fills
+  // the heaps as well as can be.
+  return MakeWith(order, reserve, {.use_hits = false, .round = false, .scarce_first = true});
+}
+
+// The wants of an order in the sequence in which they are served.
+absl::InlinedVector<size_t, 2> Planner::Sequence(const Order& order, const Means& means) const {
+  absl::InlinedVector<size_t, 2> sequence(order.wants.size());
+  std::iota(sequence.begin(), sequence.end(), size_t{0});
+  if (!means.scarce_first) return sequence;
+  std::stable_sort(sequence.begin(), sequence.end(), [&](size_t a, size_t b) {
+    const size_t places_a = HeapsOf(order.wants[a]).size();
+    const size_t places_b = HeapsOf(order.wants[b]).size();
+    if (places_a != places_b) return places_a < places_b;
+    return order.wants[a].least() > order.wants[b].least();
+  });
+  return sequence;
+}
+
+std::set<uint32_t> Planner::HeapsOf(const Want& want) const {
+  std::set<uint32_t> heaps;
+  for (const MemoryTypeChoice& type : want.placement->types) {
+    heaps.insert(room_.HeapOf(type.memory_type));
+  }
+  return heaps;
 }
 
 std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn reserve,
                                               const Means& means) {
   Plan plan;
-  for (const Want& want : order.wants) {
-    Part part;
+  plan.parts.resize(order.wants.size());
+  for (const size_t i : Sequence(order, means)) {
+    const Want& want = order.wants[i];
+    Part& part = plan.parts[i];
     part.exact = want.least();
-    if (PlanPart(order.tenant, want, reserve, means, part)) {
-      plan.parts.push_back(std::move(part));
-      continue;
-    }
+    if (PlanPart(order.tenant, want, reserve, means, part)) continue;
     Undo(plan);
     return Explain(order, want, reserve);
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -84,8 +85,13 @@ class Planner {
   struct Means {
     bool use_hits = true;
     bool round = true;  // New blocks up, so that they can be reused.
+    // Begin with what can lie in the fewest places, the largest first, so that it does
+    // not find them taken by what could have gone elsewhere.
+    bool scarce_first = false;
     std::optional<uint32_t> only_type = std::nullopt;
   };
+  std::set<uint32_t> HeapsOf(const Want& want) const;
+  absl::InlinedVector<size_t, 2> Sequence(const Order& order, const Means& means) const;
   std::variant<Plan, Refusal> MakeWith(const Order& order, ReserveOn reserve, const Means& means);
   bool PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
                 Part& part);

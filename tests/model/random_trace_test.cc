@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-// Random operations against the reference model.
+// A million random operations against the reference model.
 #include "tests/model/random_trace.h"
 
 #include <cstdlib>
@@ -19,7 +19,7 @@ uint32_t Number(const char* variable, uint32_t usual) {
 
 uint32_t FirstSeed() { return Number("HEAPBROKER_TRACE_FIRST_SEED", 1); }
 uint32_t Seeds() { return Number("HEAPBROKER_TRACE_SEEDS", 50); }
-uint32_t Operations() { return Number("HEAPBROKER_TRACE_OPERATIONS", 3000); }
+uint32_t Operations() { return Number("HEAPBROKER_TRACE_OPERATIONS", 20000); }
 
 class RandomTraceTest : public ::testing::TestWithParam<uint32_t> {};
 

@@ -176,7 +176,7 @@ class ReferenceModel {
   };
   std::vector<Need> NeedsOf(const Call& call) const;
   Need NeedOf(Bytes size, const MemoryWish& wish, std::optional<HandleType> handle_type) const;
-  bool NeverFits(const std::vector<Need>& needs, bool padded) const;
+  bool NeverFits(const std::vector<Need>& needs, bool padded, bool segment) const;
   // The least that a request could have had of each heap, and of the number of
   // allocations, when everything idle had gone for it.
   struct Room {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 // Nobody is refused what would fit: cases that random traces have found.
+#include <optional>
 #include <vector>
 
 #include "daemon/core/device_broker.h"
@@ -54,6 +55,40 @@ TEST_F(JustifiedRefusalsTest, RoundingTheFirstBlocksUpDoesNotCostTheLastItsPlace
   EXPECT_EQ(grant.blocks.size(), 2u);
   EXPECT_EQ(Heap().in_use, MiB(16));
   CheckSums();
+}
+
+// On either heap.
+MemoryTypeWish Anywhere() {
+  MemoryTypeWish wish;
+  wish.host_coherent = true;
+  return wish;
+}
+
+TEST_F(JustifiedRefusalsTest, ABlockThatCouldLieElsewhereDoesNotTakeTheOnlyPlaceOfAnother) {
+  Start(MiB(100), TwoHeaps());
+  const SessionId alice = NewSession(kAlice);
+  BlockRequest anywhere = Ask(MiB(60));
+  anywhere.memory = Anywhere();
+  ASSERT_OK_AND_ASSIGN(const Grant grant, Allocate(alice, {anywhere, AskOn(0, MiB(60))}));
+  EXPECT_EQ(grant.blocks[0].block_class.memory_type, 1u);
+  EXPECT_EQ(grant.blocks[1].block_class.memory_type, 0u);
+  EXPECT_EQ(grant.blocks[0].size, MiB(60)) << "in the order of the request";
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, ASegmentThatNoOneHeapCanHoldNeverFits) {
+  DeviceInfo info = TwoHeaps();
+  info.max_allocation_size = MiB(64);
+  Start(MiB(100), info);
+  const SessionId alice = NewSession(kAlice);
+  OpenSegmentRequest segment{"weights", OpenMode::kCreateOrAttach, MiB(150), Anywhere()};
+  segment.wait_until = clock_.Now() + absl::Seconds(10);
+  const auto opened = broker_->OpenSegment(alice, NewCall(), segment);
+  const std::optional<Refusal> refusal = RefusalOf(opened.status());
+  ASSERT_TRUE(refusal.has_value()) << opened.status();
+  EXPECT_EQ(refusal->kind, RefusalKind::kNeverFits);
+  EXPECT_EQ(refusal->value, MiB(100).count());
+  EXPECT_EQ(refusal->requested, MiB(150).count());
 }
 
 TEST_F(JustifiedRefusalsTest, WaitsForWhatTheDriverPadsBy) {
