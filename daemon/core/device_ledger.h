@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
@@ -111,6 +112,7 @@ class DeviceLedger {
   void CapCache(SessionId session);
   absl::StatusOr<Order> SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,
                                      SegmentId segment);
+  static absl::Status CheckCount(absl::string_view field, size_t count);
   absl::Status CheckRequest(size_t index, const BlockRequest& request) const;
 
   // What becomes of the memory that an order got, or did not get.
