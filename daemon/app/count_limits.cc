@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 
 namespace heapbroker {
 namespace {
@@ -57,12 +58,15 @@ size_t MaxPeers(size_t most, uint64_t descriptors) {
 
 std::vector<CountLimit> ChooseCountLimits(const DeviceInfo& device, const ProcessLimits& process,
                                           const DeviceCounts& devices) {
-  const uint64_t margin =
-      std::min<uint64_t>(kMostAllocationsOfTheDriver, device.max_allocation_count / 8);
   const uint64_t descriptors = process.descriptors - DescriptorsForPeers(process.descriptors);
-  std::vector<CountLimit> limits = {
-      {LimitKind::kMaxAllocationCount, device.max_allocation_count - margin},
-      {LimitKind::kDescriptors, descriptors / devices.all / kDescriptorsPerBlock}};
+  std::vector<CountLimit> limits;
+  // The largest number that the property can have is how drivers say "no limit".
+  if (device.max_allocation_count < std::numeric_limits<uint32_t>::max()) {
+    const uint64_t margin =
+        std::min<uint64_t>(kMostAllocationsOfTheDriver, device.max_allocation_count / 8);
+    limits.push_back({LimitKind::kMaxAllocationCount, device.max_allocation_count - margin});
+  }
+  limits.push_back({LimitKind::kDescriptors, descriptors / devices.all / kDescriptorsPerBlock});
   if (device.software()) {
     const uint64_t rest = std::min(kMostMapsForTheRest, process.memory_maps / 2);
     limits.push_back(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/app/count_limits.h"
 
+#include <limits>
 #include <optional>
 
 #include "gtest/gtest.h"
@@ -33,6 +34,13 @@ TEST(CountLimitsTest, StaysUnderTheDevicesOwnCount) {
   EXPECT_EQ(LimitOf(ChooseCountLimits(Device(DeviceType::kDiscreteGpu, 64), kRoomy, {1, 0}),
                     LimitKind::kMaxAllocationCount),
             56u);
+}
+
+TEST(CountLimitsTest, ADriverWithoutALimitIsShownWithout) {
+  const DeviceInfo device = Device(DeviceType::kCpu, std::numeric_limits<uint32_t>::max());
+  const auto limits = ChooseCountLimits(device, kRoomy, {1, 1});
+  EXPECT_FALSE(LimitOf(limits, LimitKind::kMaxAllocationCount).has_value());
+  EXPECT_TRUE(LimitOf(limits, LimitKind::kDescriptors).has_value());
 }
 
 TEST(CountLimitsTest, LeavesDescriptorsToPeersAndTwoToEachBlock) {
