@@ -19,7 +19,8 @@ std::variant<Claim, MissReason> CachingPool::Find(TenantId tenant, BlockClass bl
   if (std::optional<Claim> found = idle_.ClaimBestFit(tenant, block_class, range)) return *found;
   if (idle_.HoldsAtLeast(tenant, block_class, range.smallest)) return MissReason::kOnlyTooLarge;
   if (idle_.Holds(tenant, block_class)) return MissReason::kOnlyTooSmall;
-  return idle_.HoldsOthers(tenant) ? MissReason::kOtherTenantsOnly : MissReason::kNoIdleBlock;
+  return idle_.OthersHold(tenant, block_class) ? MissReason::kOtherTenantsOnly
+                                               : MissReason::kNoIdleBlock;
 }
 
 Block CachingPool::Take(Claim claim, Bytes size) {

@@ -81,6 +81,7 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
     Succeed(std::move(abandoned), effects);
   }
   TellAll(admission_.Pump(tenant, effects), effects);
+  if (tenant) effects.events.emplace_back(session, SessionGone{});
 }
 
 absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId session, CallId call,

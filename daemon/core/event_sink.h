@@ -42,7 +42,12 @@ struct SegmentSealed {
   std::string name;
 };
 
-using Event = std::variant<AllocateDone, OpenSegmentDone, GiveBackWanted, SegmentSealed>;
+// The session is not known any more; nothing comes after it. Each of its devices
+// says so.
+struct SessionGone {};
+
+using Event =
+    std::variant<AllocateDone, OpenSegmentDone, GiveBackWanted, SegmentSealed, SessionGone>;
 
 // The first two answer a call; the others are told to whoever listens, and lost
 // where nobody does.

@@ -92,7 +92,7 @@ HeapStats HeapBudget::Stats() const {
   HeapStats stats;
   stats.info = info_;
   stats.budget = limit_.bytes;
-  stats.available = available();
+  stats.available = std::min(available(), uncommitted());
   stats.in_use = in_use_;
   stats.peak_in_use = peak_;
   stats.driver = driver_;

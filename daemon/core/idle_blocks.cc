@@ -89,8 +89,10 @@ bool IdleBlocks::HoldsAtLeast(TenantId tenant, BlockClass block_class, Bytes siz
          found->first.block_class == block_class;
 }
 
-bool IdleBlocks::HoldsOthers(TenantId tenant) const {
-  return by_tenant_.size() > (by_tenant_.contains(tenant) ? 1 : 0);
+bool IdleBlocks::OthersHold(TenantId tenant, BlockClass block_class) const {
+  return std::any_of(by_tenant_.begin(), by_tenant_.end(), [&](const auto& entry) {
+    return entry.first != tenant && Holds(entry.first, block_class);
+  });
 }
 
 std::vector<TenantId> IdleBlocks::Tenants() const {

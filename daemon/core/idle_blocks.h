@@ -70,7 +70,8 @@ class IdleBlocks {
   // ones do not count.
   bool Holds(TenantId tenant, BlockClass block_class) const;
   bool HoldsAtLeast(TenantId tenant, BlockClass block_class, Bytes size) const;
-  bool HoldsOthers(TenantId tenant) const;
+  // Whether another tenant has. O(t log n) in the tenants.
+  bool OthersHold(TenantId tenant, BlockClass block_class) const;
   // The tenants that have blocks in here, each once.
   std::vector<TenantId> Tenants() const;
 

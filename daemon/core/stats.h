@@ -86,10 +86,11 @@ struct PoolStats {
 
 struct HeapStats {
   HeapInfo info;
-  Bytes budget;     // The daemon's own limit, which does not change.
-  Bytes available;  // Of it, what could be allocated now: less than the rest where the driver
-                    // offers less.
-  Bytes in_use;     // Allocated or reserved; at most `budget`.
+  Bytes budget;  // The daemon's own limit, which does not change.
+  // Of it, what could be allocated now: less than the rest where the driver offers
+  // less, or where some of it is promised.
+  Bytes available;
+  Bytes in_use;  // Allocated or reserved; at most `budget`.
   Bytes peak_in_use;
   // What the driver says, put right; unset where it does not say.
   std::optional<HeapReport> driver;

@@ -5,7 +5,17 @@
 #include <utility>
 #include <variant>
 
+#include "absl/status/status.h"
+
 namespace heapbroker {
+namespace {
+
+absl::Status SessionHasEnded() {
+  return absl::UnauthenticatedError(
+      "the session has ended, and its Watch with it; say hello again for a new one");
+}
+
+}  // namespace
 
 void EventRouter::Deliver(SessionId session, Event event) {
   if (auto* done = std::get_if<AllocateDone>(&event)) return pending_.Deliver(std::move(*done));
@@ -13,7 +23,10 @@ void EventRouter::Deliver(SessionId session, Event event) {
   if (auto* wanted = std::get_if<GiveBackWanted>(&event)) {
     return watches_.Deliver(session, *wanted);
   }
-  watches_.Deliver(session, std::get<SegmentSealed>(std::move(event)));
+  if (auto* sealed = std::get_if<SegmentSealed>(&event)) {
+    return watches_.Deliver(session, std::move(*sealed));
+  }
+  watches_.Finish(session, SessionHasEnded());
 }
 
 }  // namespace heapbroker

@@ -47,6 +47,9 @@ void MemoryBrokerService::Watch(const Caller& caller, WatchReply reply) {
                                    [reply](const absl::Status& status) { reply.Finish(status); }});
   begun.reports->Begin(begun.number);
   if (begun.replaced.has_value()) begun.replaced->finish(Replaced());
+  // Whoever ended the session meanwhile saw no Watch to end.
+  const absl::Status still_there = FindClientSession(sessions_, caller).status();
+  if (!still_there.ok()) return watches_.Finish(session->id, still_there);
 
   const auto watch =
       std::make_shared<OpenWatch>(OpenWatch{caller, session->id, begun.number, begun.reports});

@@ -29,6 +29,19 @@ void WatchStreams::End(SessionId session, uint64_t number) {
   streams_.erase(found);
 }
 
+void WatchStreams::Finish(SessionId session, const absl::Status& status) {
+  Entry ended;
+  {
+    MutexLock lock(mutex_);
+    const auto found = streams_.find(session);
+    if (found == streams_.end()) return;
+    ended = std::move(found->second);
+    streams_.erase(found);
+  }
+  ended.stream.reports->End(ended.number);
+  ended.stream.finish(status);
+}
+
 void WatchStreams::Deliver(SessionId session, WatchedEvent event) {
   WatchStream stream;
   {

@@ -41,6 +41,8 @@ class WatchStreams {
   Begun Begin(SessionId session, WatchStream stream);
   // Forgets it. Harmless where another stream has replaced it.
   void End(SessionId session, uint64_t number);
+  // Ends whatever stream the session has: nothing counts as idle in it any more.
+  void Finish(SessionId session, const absl::Status& status);
 
   // Dropped where the session does not listen.
   void Deliver(SessionId session, WatchedEvent event);

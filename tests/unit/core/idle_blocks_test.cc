@@ -58,7 +58,9 @@ TEST_F(IdleBlocksTest, KeepsTenantsAndClassesApart) {
   EXPECT_EQ(Take(kAlice, Bytes(1), Bytes::Max()), 0u);
   EXPECT_FALSE(idle_.Holds(kAlice, kClass));
   EXPECT_TRUE(idle_.Holds(kAlice, kOtherClass));
-  EXPECT_TRUE(idle_.HoldsOthers(kAlice));
+  EXPECT_TRUE(idle_.OthersHold(kAlice, kClass));
+  EXPECT_FALSE(idle_.OthersHold(kAlice, kOtherClass));
+  EXPECT_TRUE(idle_.OthersHold(kBob, kOtherClass));
   EXPECT_EQ(idle_.Tenants(), (std::vector<TenantId>{kAlice, kBob}));
 }
 

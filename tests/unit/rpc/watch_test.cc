@@ -201,6 +201,20 @@ TEST_F(WatchTest, TakesReportsBackHoweverItEnds) {
   EXPECT_TRUE(WaitForNoWatch());
 }
 
+TEST_F(WatchTest, EndsWithItsSession) {
+  const TestSession session = OpenClient();
+  AllocateOne(session, MiB(4).count());
+  const auto watch = Begin(session);
+  ASSERT_TRUE(watch->Report(1000));
+  ASSERT_TRUE(WaitForIdle(Bytes(1000)));
+  End(session);
+  const grpc::Status status = watch->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("the session has ended"));
+  EXPECT_EQ(watches_.size(), 0u);
+  EXPECT_EQ(IdleOn(broker_), Bytes());
+}
+
 TEST_F(WatchTest, ASecondOneEndsTheFirstAndItsReports) {
   const auto first = Begin(session_);
   ASSERT_TRUE(first->Report(1000));
