@@ -6,6 +6,7 @@
 #ifndef COMMON_BASE_MUTEX_H_
 #define COMMON_BASE_MUTEX_H_
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -45,9 +46,15 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // False when `timeout` passed first.
+  // False when `timeout` passed first, or a day did: who wants to wait longer looks
+  // at the clock and waits again, as after any other return.
   bool WaitFor(Mutex& mutex, std::chrono::nanoseconds timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    // A time that the clock cannot say is no long wait but an error, with which the
+    // mutex is not even let go of: the loop around this would spin and lock all others
+    // out. Before the clock's beginning there is no time either.
+    constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24);
+    timeout = std::clamp(timeout, std::chrono::nanoseconds::zero(), kLongest);
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     const std::cv_status status = condition_.wait_for(lock, timeout);
     lock.release();

@@ -2,20 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/call.h"
 
-#include <chrono>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "common/grpc/status.h"
+#include "grpc/support/time.h"
 
 namespace heapbroker {
 namespace {
 
 absl::Time DeadlineOf(const grpc::ServerContext& context) {
-  const std::chrono::system_clock::time_point deadline = context.deadline();
+  // Not context.deadline(): a deadline after the year 2262, which the wire allows,
+  // overflows in there and comes out as any time, also one that has passed.
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
   // How gRPC says that there is none.
-  if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
-  return absl::FromChrono(deadline);
+  if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) {
+    return absl::InfiniteFuture();
+  }
+  return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
 }
 
 }  // namespace

@@ -128,6 +128,10 @@ absl::Time LastMomentBefore(const CallTimes& times) {
   return times.deadline - std::min((times.deadline - times.now) / 10, kMostForTheAnswer);
 }
 
+// A time that every clock and every recording can say, and that nobody who waits
+// tells from what he asked for.
+constexpr absl::Duration kLongestWait = absl::Hours(24 * 365 * 100);
+
 // Until when a request may wait, by its field `max_wait` and by its call.
 template <typename Message>
 absl::StatusOr<std::optional<absl::Time>> WaitUntilOf(const Message& message,
@@ -139,7 +143,7 @@ absl::StatusOr<std::optional<absl::Time>> WaitUntilOf(const Message& message,
   }
   // Who has no deadline and names no time would wait for ever.
   if (until == absl::InfiniteFuture() || until <= times.now) return std::optional<absl::Time>();
-  return until;
+  return std::min(until, times.now + kLongestWait);
 }
 
 absl::StatusOr<BlockRequest> BlockRequestOf(const v1::BlockRequest& message,

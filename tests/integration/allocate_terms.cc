@@ -47,6 +47,9 @@ absl::Status AllocateTerms::ReadWord(const std::string& word) {
     options.priority = Priority::kNormal;
   } else if (word == "priority=high") {
     options.priority = Priority::kHigh;
+  } else if (word == "for-ever") {
+    options.max_wait = absl::InfiniteDuration();
+    options.timeout = absl::InfiniteDuration();
   } else if (key == "wait" && is_number) {
     options.max_wait = absl::Milliseconds(number);
   } else if (key == "timeout" && is_number) {

@@ -20,7 +20,7 @@ struct AllocateTerms {
   // Words in any order; INVALID_ARGUMENT for any other:
   //   zeroed  dedicated  address  transient
   //   key=HEAP_KEY  type=INDEX  handle=opaque_fd|dma_buf
-  //   device=INDEX  priority=low|normal|high  wait=MILLISECONDS  timeout=MILLISECONDS
+  //   device=INDEX  priority=low|normal|high  wait=MILLISECONDS  timeout=MILLISECONDS  for-ever
   absl::Status Read(absl::Span<const std::string> words);
 
  private:

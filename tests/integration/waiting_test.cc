@@ -77,6 +77,18 @@ TEST_F(WaitingTest, ARequestThatWaitsIsRefusedBeforeItsDeadlineSoThatTheReasonAr
   EXPECT_EQ(WaitingRequests(), 0u);
 }
 
+TEST_F(WaitingTest, WhoWouldWaitForEverKeepsNobodyElseFromHisAnswer) {
+  ASSERT_THAT(asker_->Send(absl::StrCat("allocate wanted ", 32 << 20, " for-ever")), IsOk());
+  ASSERT_TRUE(WaitFor([&] { return WaitingRequests() == 1; }));
+  const auto other = StartClient("other");
+  ASSERT_TRUE(other != nullptr);
+  EXPECT_THAT(other->Ask(absl::StrCat("allocate wanted ", 32 << 20, " timeout=1000")),
+              StatusIs(StatusCode::kResourceExhausted, "refused=1"));
+  EXPECT_EQ(WaitingRequests(), 1u);
+  ASSERT_THAT(holder_->Ask("give-back most"), IsOk());
+  EXPECT_THAT(asker_->Answer(), IsOk());
+}
+
 TEST_F(WaitingTest, AClientThatDiesWhileItWaitsLeavesNothingBehind) {
   ASSERT_THAT(asker_->Send(absl::StrCat("allocate wanted ", 32 << 20, " timeout=30000")), IsOk());
   ASSERT_TRUE(WaitFor([&] { return WaitingRequests() == 1; }));

@@ -36,6 +36,20 @@ TEST(TurnTest, WaitingEndsWithItsTimeout) {
   EXPECT_FALSE(second.holds());
 }
 
+TEST(TurnTest, WaitingForCenturiesEndsWhenTheTurnIsGiven) {
+  for (const absl::Duration far : {absl::Hours(24 * 365) * 10'000, absl::InfiniteDuration()}) {
+    Turn turn;
+    ASSERT_TRUE(turn.Take());
+    std::atomic<bool> taken{false};
+    std::thread waiting([&] { taken.store(turn.Take(far)); });
+    // Another one that waits gets as far as this only where the first lets go of the lock.
+    EXPECT_FALSE(turn.Take(absl::Milliseconds(20)));
+    turn.Give();
+    waiting.join();
+    EXPECT_TRUE(taken.load());
+  }
+}
+
 TEST(TurnTest, AHolderThatWaitedInVainGivesNothingAway) {
   Turn turn;
   ASSERT_TRUE(turn.Take());

@@ -164,6 +164,17 @@ TEST(ConvertTest, ARequestWaitsNoLongerThanItSays) {
   EXPECT_EQ(Converted(open)->wait_until, kNow + absl::Seconds(3));
 }
 
+TEST(ConvertTest, WhoWouldWaitForCenturiesWaitsForOne) {
+  constexpr absl::Duration kCentury = absl::Hours(24 * 365 * 100);
+  v1::AllocateRequest message;
+  EXPECT_EQ(Converted(message, kNow + 100 * kCentury)->wait_until, kNow + kCentury);
+  message.mutable_max_wait()->set_seconds(315'576'000'000);
+  message.mutable_max_wait()->set_nanos(999'999'999);
+  EXPECT_EQ(Converted(message)->wait_until, kNow + kCentury);
+  EXPECT_EQ(Converted(message, kNow + absl::Seconds(10))->wait_until,
+            kNow + absl::Milliseconds(9900));
+}
+
 TEST(ConvertTest, RefusesTimesThatAreNone) {
   const auto refused = [](int64_t seconds, int32_t nanos) {
     v1::AllocateRequest message;

@@ -190,12 +190,21 @@ TEST_F(DeferredAnswerTest, AWaiterWhoseConnectionBreaksLeavesTheQueue) {
   BecomeWriter(writer_, "weights");
   {
     RawHttp2Client client(directory_.File("broker.sock"));
-    ASSERT_TRUE(client.StartCall("/heapbroker.v1.MemoryBroker/OpenSegment",
-                                 CreateRequest("weights").SerializeAsString(), reader_.token));
+    ASSERT_TRUE(client.StartCall({"/heapbroker.v1.MemoryBroker/OpenSegment",
+                                  CreateRequest("weights").SerializeAsString(), reader_.token}));
     ASSERT_TRUE(WaitForWaiters(1));
   }
   EXPECT_TRUE(WaitForWaiters(0));
   EXPECT_TRUE(WaitFor([this] { return NothingHeld(reader_); }));
+}
+
+// The wire can name deadlines that no clock of the daemon can.
+TEST_F(DeferredAnswerTest, ARequestWhoseDeadlineIsMillenniaAwayWaits) {
+  AllocateOne(writer_, MiB(64).count());
+  RawHttp2Client client(directory_.File("broker.sock"));
+  ASSERT_TRUE(client.StartCall({"/heapbroker.v1.MemoryBroker/Allocate",
+                                RequestOf(4096).SerializeAsString(), reader_.token, "99999999H"}));
+  EXPECT_TRUE(WaitForWaitingRequests(1));
 }
 
 TEST_F(DeferredAnswerTest, AWaiterWhoseSessionEndsIsToldSo) {

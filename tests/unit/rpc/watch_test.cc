@@ -194,8 +194,8 @@ TEST_F(WatchTest, TakesReportsBackHoweverItEnds) {
     RawHttp2Client client(directory_.File("broker.sock"));
     v1::WatchRequest request;
     request.add_idle()->set_bytes(3000);
-    ASSERT_TRUE(client.StartCall("/heapbroker.v1.MemoryBroker/Watch", request.SerializeAsString(),
-                                 session_.token));
+    ASSERT_TRUE(client.StartCall(
+        {"/heapbroker.v1.MemoryBroker/Watch", request.SerializeAsString(), session_.token}));
   }
   EXPECT_TRUE(WaitForIdle(Bytes()));
   EXPECT_TRUE(WaitForNoWatch());
