@@ -95,6 +95,10 @@ void ConnectionAcceptor::Forget(uint64_t key) {
   // Closing alone would not do: gRPC may still have its own descriptor of the
   // socket, and epoll would report the same end for ever.
   epoll_.Remove(found->second);
+  // A peer that only says that it sends no more, and does not read, would leave gRPC
+  // with a write that never ends, on a socket that nobody counts or could end later.
+  // No client that waits for an answer does that.
+  shutdown(found->second.get(), SHUT_RDWR);
   duplicates_.erase(found);
   count_.fetch_sub(1, std::memory_order_relaxed);
 }

@@ -25,7 +25,9 @@ namespace heapbroker {
 // itself, so that a second daemon silently took over the first one's. It does not
 // tell when a connection closes either. So each connection is duplicated here,
 // and the duplicate is watched for the peer's end: that is how connections are
-// counted, and how they are cut off when gRPC itself would wait for a peer.
+// counted, and how they are cut off when gRPC itself would wait for a peer. A peer
+// that closes its half only is gone as well, read what was sent to it or not: gRPC
+// would keep the socket for as long as something is unread.
 //
 // There is a bound on connections, since each costs two descriptors and its
 // peer's buffers before anyone knows who it is. One more than that is accepted and

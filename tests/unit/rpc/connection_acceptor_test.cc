@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -91,6 +92,26 @@ TEST_F(ConnectionAcceptorTest, CountsAConnectionDownThatTheHandlersSideEnded) {
     shutdown(accepted_[0].get(), SHUT_RDWR);
   }
   EXPECT_TRUE(WaitForConnections(0));
+}
+
+// One who has said that nothing more will come, and reads nothing, must not leave the
+// handler with a socket that it cannot get rid of, and nobody counts.
+TEST_F(ConnectionAcceptorTest, EndsAConnectionForItsHandlerWhenThePeerEndsItsHalf) {
+  const UniqueFd client = Connect();
+  ASSERT_TRUE(WaitForConnections(1));
+  ASSERT_TRUE(WaitFor([this] {
+    MutexLock lock(mutex_);
+    return accepted_.size() == 1;
+  }));
+  MutexLock lock(mutex_);
+  const std::string bytes(65536, 'x');
+  while (send(accepted_[0].get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
+  }
+  ASSERT_EQ(errno, EAGAIN);
+  ASSERT_EQ(shutdown(client.get(), SHUT_WR), 0);
+  ASSERT_TRUE(WaitForConnections(0));
+  EXPECT_EQ(send(accepted_[0].get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL), -1);
+  EXPECT_EQ(errno, EPIPE);
 }
 
 TEST_F(ConnectionAcceptorTest, WaitsQuietlyWhileDescriptorsAreShortAndThenAccepts) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/posix/descriptors.h"
 #include "common/posix/unix_socket.h"
 #include "daemon/rpc/server.h"
 #include "tests/support/wait_for.h"
@@ -97,9 +98,29 @@ TEST_F(ServerShutdownTest, EndsEveryWatchAndEveryStreamOfStatistics) {
   }
 }
 
+// As a client that calls on and on, never reads, and then says that it will send
+// nothing more.
+TEST_F(ServerShutdownTest, EndsThoughConnectionsWithUnreadAnswersWereHalfClosed) {
+  const uint64_t before = OpenDescriptorCount();
+  std::vector<std::unique_ptr<RawHttp2Client>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<RawHttp2Client>(path_, RawHttp2Client::Window::kLargest));
+    ASSERT_TRUE(clients.back()->connected());
+    for (int call = 0; call < 3000; ++call) {
+      if (!clients.back()->StartCall({"/heapbroker.v1.PoolStats/GetStats"})) break;
+    }
+  }
+  ASSERT_TRUE(WaitFor([&] { return server_->connections() == clients.size(); }));
+  for (const auto& client : clients) client->EndSending();
+  EXPECT_TRUE(WaitFor([this] { return server_->connections() == 0; }));
+  // The clients' own are still open, and no other.
+  EXPECT_TRUE(WaitFor([&] { return OpenDescriptorCount() == before + clients.size(); }));
+  EXPECT_LT(TimedShutdown(), absl::Seconds(2));
+}
+
 // 50 open streams, 20 waiting calls, a connection that says nothing, one whose
-// client was stopped with its socket full, one that allows no byte of an answer,
-// and clients that call on and on.
+// client was stopped with its socket full, one that allows no byte of an answer, one
+// that has said its last word, and clients that call on and on.
 TEST_F(ServerShutdownTest, EndsUnderLoadAndTellsEveryCallThatItIsUnavailable) {
   const TestSession writer = OpenClient();
   const TestSession reader = OpenClient();
@@ -129,9 +150,15 @@ TEST_F(ServerShutdownTest, EndsUnderLoadAndTellsEveryCallThatItIsUnavailable) {
   RawHttp2Client silent(path_);
   RawHttp2Client stopped(path_);
   RawHttp2Client windowless(path_);
-  ASSERT_TRUE(silent.connected() && stopped.connected() && windowless.connected());
-  ASSERT_TRUE(windowless.StartCall("/grpc.health.v1.Health/Watch"));
-  ASSERT_TRUE(stopped.StartCall("/grpc.health.v1.Health/Watch"));
+  RawHttp2Client half_closed(path_, RawHttp2Client::Window::kLargest);
+  ASSERT_TRUE(silent.connected() && stopped.connected() && windowless.connected() &&
+              half_closed.connected());
+  for (int call = 0; call < 3000; ++call) {
+    if (!half_closed.StartCall({"/heapbroker.v1.PoolStats/GetStats"})) break;
+  }
+  half_closed.EndSending();
+  ASSERT_TRUE(windowless.StartCall({"/grpc.health.v1.Health/Watch"}));
+  ASSERT_TRUE(stopped.StartCall({"/grpc.health.v1.Health/Watch"}));
   ASSERT_TRUE(stopped.FillTheServersSocket());
   std::atomic<bool> stop{false};
   std::vector<std::thread> callers;
