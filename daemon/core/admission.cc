@@ -17,7 +17,7 @@ Admission::Admission(const DeviceInfo& device, const AdmissionOptions& options, 
       caches_(caches),
       clock_(clock),
       planner_(device, options.matching, room),
-      queues_(device.heaps.size()) {}
+      queues_(device.heaps.size(), WaitQueue(options.head_timeout)) {}
 
 absl::Status Admission::Cancelled() {
   return absl::CancelledError("nobody waits for this call any more");
@@ -43,8 +43,9 @@ std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effec
 }
 
 Admission::Attempt Admission::Try(Job& job, Effects& effects) {
-  const auto reserve = [this, &job](uint32_t heap) { return HeadReserve(job, heap); };
-  std::variant<Plan, Refusal> made = planner_.Make(job.order, reserve);
+  const Reserves reserves = ReservesFor(job);
+  std::variant<Plan, Refusal> made =
+      planner_.Make(job.order, [&](uint32_t heap) { return reserves[heap]; });
   if (auto* refusal = std::get_if<Refusal>(&made)) {
     if (refusal->heap && HasLessThanItsLimit(*refusal->heap)) AskDriver(effects);
     return *refusal;
@@ -114,26 +115,6 @@ void Admission::CountRequests(Job& job) {
     room_.pools().pool(part.pool).CountRequest(
         part.is_hit() ? std::nullopt : std::optional<MissReason>(part.reason));
   }
-}
-
-Reserve Admission::HeadReserve(const Job& job, uint32_t heap) const {
-  const std::optional<OrderId> head = queues_[heap].elected();
-  if (!head || *head == job.order.id) return {};
-  // Who can wait does not overtake.
-  if (job.order.wait_until && *job.order.wait_until > clock_.Now())
-    return {.all = true, .bytes = Bytes(), .allocations = 0};
-  Reserve reserve;
-  for (const Want& want : jobs_.at(*head).order.wants) {
-    const auto& types = want.placement->types;
-    if (std::none_of(types.begin(), types.end(), [&](const MemoryTypeChoice& type) {
-          return room_.HeapOf(type.memory_type) == heap;
-        })) {
-      continue;
-    }
-    reserve.bytes = CheckedAdd(reserve.bytes, want.least()).value_or(Bytes::Max());
-    ++reserve.allocations;
-  }
-  return reserve;
 }
 
 Admission::Jobs::iterator Admission::Insert(Job job) {

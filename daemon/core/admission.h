@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -39,7 +40,7 @@ struct AdmissionOptions {
   MatchingPolicy matching;
   // How long a block stays idle; zero: for ever.
   absl::Duration idle_ttl = absl::Minutes(10);
-  // How long the first in a queue may hold what becomes free.
+  // How long the first in a queue may hold what becomes free, at a time.
   absl::Duration head_timeout = absl::Seconds(5);
   // How long clients have to give back what they keep idle.
   absl::Duration give_back_time = absl::Milliseconds(500);
@@ -136,7 +137,15 @@ class Admission {
   Finished Finish(Order order, absl::StatusOr<Blocks> blocks);
   Finished Refuse(Order order, const Refusal& refusal);
   void CountRequests(Job& job);
-  Reserve HeadReserve(const Job& job, uint32_t heap) const;
+  // Of each heap.
+  using Reserves = absl::InlinedVector<Reserve, 4>;
+  // What the job has to leave to those whose turn it is.
+  Reserves ReservesFor(const Job& job);
+  void KeepFor(const Order& head, Reserves& reserves) const;
+  // Whose turn it is now in a heap's queue.
+  std::optional<OrderId> Head(uint32_t heap) {
+    return queues_[heap].Head(clock_.Now(), elections_);
+  }
   Jobs::iterator Insert(Job job);
   Job Extract(Jobs::iterator at);
   void Land(Jobs::iterator at, Attempt attempt, State before, std::vector<Finished>& finished);
@@ -152,7 +161,9 @@ class Admission {
   void BreakPromise(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void PumpRetries(std::vector<Finished>& finished, Effects& effects);
-  void PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
+  void PumpQueues(std::vector<Finished>& finished, Effects& effects);
+  // True if it has served anyone.
+  bool PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
   void PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished, Effects& effects);
 
   Blocks TakeMade(Job& job, std::vector<DeviceAllocation> made, Effects& effects);
@@ -175,6 +186,7 @@ class Admission {
   std::set<OrderId> promised_;  // In their order; likewise:
   std::set<OrderId> retrying_;
   std::vector<WaitQueue> queues_;  // By heap.
+  uint64_t elections_ = 0;         // Of heads, in all of them.
   std::set<std::pair<absl::Time, OrderId>> expiries_;
   absl::Time driver_asked_at_ = absl::InfinitePast();
   RequestTotals totals_;

@@ -9,9 +9,9 @@
 namespace heapbroker {
 namespace {
 
-// Orders of a tenant that are looked at when one of its blocks becomes idle: enough
-// to let hits pass, and a bound on what one release can cost.
-constexpr size_t kOrdersTriedForHits = 16;
+// Orders of a tenant that are looked at when one of its blocks becomes idle, and of
+// those that rest: enough to let hits pass, and a bound on what one release can cost.
+constexpr size_t kOrdersTried = 16;
 
 // How often what the driver offers is asked for where that is what an order lacks.
 constexpr absl::Duration kDriverInterval = absl::Seconds(1);
@@ -31,10 +31,46 @@ std::optional<absl::Time> Admission::WaitUntil(const Job& job, const Refusal& re
   return until > now ? std::optional<absl::Time>(until) : std::nullopt;
 }
 
+// A head has to leave what those need that were elected before it, in the queue of
+// whatever heap, and everyone else what all heads need: on every heap that they could
+// lie on, and of the number of allocations. So one that needs two heaps does not
+// lose the one while it waits for the other; and of several heads the one that was
+// elected first gets what it needs, so that they never wait for each other.
+Admission::Reserves Admission::ReservesFor(const Job& job) {
+  Reserves reserves(queues_.size());
+  if (jobs_.empty()) return reserves;
+  const OrderId id = job.order.id;
+  const bool is_head = job.state == State::kQueued && Head(job.heap) == id;
+  const bool may_wait = job.order.wait_until && *job.order.wait_until > clock_.Now();
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
+    const std::optional<OrderId> head = Head(heap);
+    if (!head || head == id) continue;
+    if (is_head && queues_[job.heap].election() < queues_[heap].election()) continue;
+    // Who can wait goes behind those in the queue.
+    if (may_wait && !is_head) reserves[heap].all = true;
+    KeepFor(jobs_.at(*head).order, reserves);
+  }
+  return reserves;
+}
+
+void Admission::KeepFor(const Order& head, Reserves& reserves) const {
+  for (uint32_t heap = 0; heap < reserves.size(); ++heap) {
+    Reserve& reserve = reserves[heap];
+    reserve.allocations += head.wants.size();
+    for (const Want& want : head.wants) {
+      const auto& types = want.placement->types;
+      if (std::any_of(types.begin(), types.end(), [&](const MemoryTypeChoice& type) {
+            return room_.HeapOf(type.memory_type) == heap;
+          })) {
+        reserve.bytes = CheckedAdd(reserve.bytes, want.least()).value_or(Bytes::Max());
+      }
+    }
+  }
+}
+
 void Admission::Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until,
                         Effects& effects) {
   Job& job = at->second;
-  const absl::Time now = clock_.Now();
   if (job.state != State::kQueued) ++totals_.queued;
   retrying_.erase(at->first);
   job.state = State::kQueued;
@@ -43,7 +79,7 @@ void Admission::Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time un
   job.until = until;
   queues_[job.heap].Add(at->first, job.order.tenant, job.order.priority);
   expiries_.insert({until, at->first});
-  if (queues_[job.heap].Head(now) == at->first || !job.order.wait_until) {
+  if (Head(job.heap) == at->first || !job.order.wait_until) {
     AskClients(refusal, effects);
   }
 }
@@ -83,10 +119,10 @@ std::vector<Admission::Finished> Admission::Pump(std::optional<TenantId> tenant,
   if (jobs_.empty()) return finished;
   PumpPromises(finished, effects);
   PumpRetries(finished, effects);
-  for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
-    if (tenant) PumpHits(heap, *tenant, finished, effects);
-    PumpQueue(heap, finished, effects);
+  for (uint32_t heap = 0; tenant && heap < queues_.size(); ++heap) {
+    PumpHits(heap, *tenant, finished, effects);
   }
+  PumpQueues(finished, effects);
   return finished;
 }
 
@@ -149,25 +185,47 @@ void Admission::PumpRetries(std::vector<Finished>& finished, Effects& effects) {
   }
 }
 
-void Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects) {
-  WaitQueue& queue = queues_[heap];
-  while (!queue.empty()) {
-    const auto at = jobs_.find(*queue.Head(clock_.Now()));
+// Until no head can be served: what one leaves may be another queue's.
+void Admission::PumpQueues(std::vector<Finished>& finished, Effects& effects) {
+  size_t in_vain = 0;
+  for (uint32_t heap = 0; in_vain < queues_.size(); heap = (heap + 1) % queues_.size()) {
+    in_vain = PumpQueue(heap, finished, effects) ? 1 : in_vain + 1;
+  }
+}
+
+bool Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects) {
+  bool served = false;
+  while (const std::optional<OrderId> head = Head(heap)) {
+    const auto at = jobs_.find(*head);
     Attempt attempt = Try(at->second, effects);
     if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
       AskClients(*refusal, effects);
-      return;
+      return served;
     }
     Land(at, std::move(attempt), State::kQueued, finished);
+    served = true;
   }
+  // It is nobody's turn: those that rest may have what there is.
+  bool asked = false;
+  for (OrderId id : queues_[heap].Resting(kOrdersTried)) {
+    const auto at = jobs_.find(id);
+    Attempt attempt = Try(at->second, effects);
+    if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
+      if (!std::exchange(asked, true)) AskClients(*refusal, effects);
+      continue;
+    }
+    Land(at, std::move(attempt), State::kQueued, finished);
+    served = true;
+  }
+  return served;
 }
 
 // Blocks that became idle serve their tenant's orders past the head: they could not
 // serve anyone else's.
 void Admission::PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished,
                          Effects& effects) {
-  for (OrderId id : queues_[heap].Of(tenant, kOrdersTriedForHits)) {
-    if (queues_[heap].elected() == id) continue;  // PumpQueue's.
+  for (OrderId id : queues_[heap].Of(tenant, kOrdersTried)) {
+    if (Head(heap) == id) continue;  // PumpQueue's.
     const auto at = jobs_.find(id);
     Attempt attempt = Try(at->second, effects);
     if (std::holds_alternative<Refusal>(attempt)) continue;
@@ -193,11 +251,6 @@ std::vector<Admission::Finished> Admission::Tick(Effects& effects) {
       Land(at, std::move(attempt), State::kQueued, finished);
     }
   }
-  for (WaitQueue& queue : queues_) {
-    if (queue.elected() && queue.size() > 1 && queue.elected_at() + options_.head_timeout <= now) {
-      queue.Rotate();
-    }
-  }
   for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
     if (!queues_[heap].empty() && HasLessThanItsLimit(heap)) AskDriver(effects);
   }
@@ -212,11 +265,7 @@ absl::Time Admission::NextDue() const {
     if (queues_[heap].empty() || !HasLessThanItsLimit(heap)) continue;
     due = std::min(due, driver_asked_at_ + kDriverInterval);
   }
-  for (const WaitQueue& queue : queues_) {
-    if (queue.elected() && queue.size() > 1) {
-      due = std::min(due, queue.elected_at() + options_.head_timeout);
-    }
-  }
+  for (const WaitQueue& queue : queues_) due = std::min(due, queue.NextChange());
   if (options_.idle_ttl > absl::ZeroDuration()) {
     due = std::min(due, room_.pools().OldestSince() + options_.idle_ttl);
   }
