@@ -17,37 +17,49 @@ Admission::Admission(const DeviceInfo& device, const AdmissionOptions& options, 
       caches_(caches),
       clock_(clock),
       planner_(device, options.matching, room),
-      queues_(device.heaps.size()) {}
+      queues_(device.heaps.size(), WaitQueue(options.head_timeout)) {}
 
 absl::Status Admission::Cancelled() {
   return absl::CancelledError("nobody waits for this call any more");
 }
 
-std::optional<Admission::Finished> Admission::Submit(Order order, Effects& effects) {
+std::optional<Admission::Finished> Admission::Submit(Order order,
+                                                     const std::optional<Refusal>& instead_of_later,
+                                                     Effects& effects) {
   if (std::optional<Refusal> never = planner_.NeverFits(order)) {
     return Finish(std::move(order), RefusalStatus(*never));
   }
   Job job{std::move(order)};
-  Attempt attempt = Try(job, effects);
+  Attempt attempt = Try(job, effects, instead_of_later ? Allowed::kGrant : Allowed::kPromise);
   if (auto* blocks = std::get_if<Granted>(&attempt)) {
     return Finish(std::move(job.order), std::move(*blocks));
   }
+  if (std::holds_alternative<NotAllowed>(attempt)) {
+    return Finish(std::move(job.order), RefusalStatus(*instead_of_later));
+  }
   if (auto* refusal = std::get_if<Refusal>(&attempt)) {
     const std::optional<absl::Time> until = WaitUntil(job, *refusal);
-    if (!until) return Finish(std::move(job.order), RefusalStatus(*refusal));
-    Enqueue(Insert(std::move(job)), *refusal, *until, effects);
-    return std::nullopt;
+    if (until && !instead_of_later) {
+      Enqueue(Insert(std::move(job)), *refusal, *until, effects);
+      return std::nullopt;
+    }
+    return Finish(std::move(job.order), RefusalStatus(until ? *instead_of_later : *refusal));
   }
   Insert(std::move(job));
   return std::nullopt;
 }
 
-Admission::Attempt Admission::Try(Job& job, Effects& effects) {
-  const auto reserve = [this, &job](uint32_t heap) { return HeadReserve(job, heap); };
-  std::variant<Plan, Refusal> made = planner_.Make(job.order, reserve);
+Admission::Attempt Admission::Try(Job& job, Effects& effects, Allowed allowed) {
+  const Reserves reserves = ReservesFor(job);
+  std::variant<Plan, Refusal> made =
+      planner_.Make(job.order, [&](uint32_t heap) { return reserves[heap]; });
   if (auto* refusal = std::get_if<Refusal>(&made)) {
     if (refusal->heap && HasLessThanItsLimit(*refusal->heap)) AskDriver(effects);
     return *refusal;
+  }
+  if (Plan& plan = std::get<Plan>(made); !IsAllowed(job.order, plan, allowed)) {
+    planner_.Undo(plan);
+    return NotAllowed{};
   }
   job.plan = std::get<Plan>(std::move(made));
   planner_.Take(job.order, job.plan, effects);
@@ -55,6 +67,15 @@ Admission::Attempt Admission::Try(Job& job, Effects& effects) {
   if (!job.plan.is_promise()) return Start(job, effects);
   job.state = State::kPromised;
   return Working{};
+}
+
+bool Admission::IsAllowed(const Order& order, const Plan& plan, Allowed allowed) {
+  if (allowed == Allowed::kPromise) return true;
+  if (allowed == Allowed::kWork) return !plan.is_promise();
+  for (size_t i = 0; i < plan.parts.size(); ++i) {
+    if (!plan.parts[i].is_hit() || order.wants[i].zeroed) return false;
+  }
+  return true;
 }
 
 // All that the plan needs is there.
@@ -116,35 +137,18 @@ void Admission::CountRequests(Job& job) {
   }
 }
 
-Reserve Admission::HeadReserve(const Job& job, uint32_t heap) const {
-  const std::optional<OrderId> head = queues_[heap].elected();
-  if (!head || *head == job.order.id) return {};
-  // Who can wait does not overtake.
-  if (job.order.wait_until && *job.order.wait_until > clock_.Now())
-    return {.all = true, .bytes = Bytes(), .allocations = 0};
-  Reserve reserve;
-  for (const Want& want : jobs_.at(*head).order.wants) {
-    const auto& types = want.placement->types;
-    if (std::none_of(types.begin(), types.end(), [&](const MemoryTypeChoice& type) {
-          return room_.HeapOf(type.memory_type) == heap;
-        })) {
-      continue;
-    }
-    reserve.bytes = CheckedAdd(reserve.bytes, want.least()).value_or(Bytes::Max());
-    ++reserve.allocations;
-  }
-  return reserve;
-}
-
 Admission::Jobs::iterator Admission::Insert(Job job) {
   const OrderId id = job.order.id;
   by_call_[{job.order.session, job.order.call}] = id;
   if (job.state == State::kPromised) promised_.insert(id);
   if (job.state == State::kRetrying) retrying_.insert(id);
-  return jobs_.emplace(id, std::move(job)).first;
+  const auto at = jobs_.emplace(id, std::move(job)).first;
+  if (at->second.state != State::kInWork) SetDue(at->second, at->second.order.answer_by);
+  return at;
 }
 
 Admission::Job Admission::Extract(Jobs::iterator at) {
+  SetDue(at->second, absl::InfiniteFuture());
   Job job = std::move(at->second);
   const OrderId id = at->first;
   by_call_.erase({job.order.session, job.order.call});
@@ -169,6 +173,8 @@ void Admission::Land(Jobs::iterator at, Attempt attempt, State before,
   retrying_.erase(job.order.id);
   job.state = after;
   if (after == State::kPromised) promised_.insert(job.order.id);
+  // What the device is at work for ends with that.
+  SetDue(job, after == State::kPromised ? job.order.answer_by : absl::InfiniteFuture());
 }
 
 std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optional<CallId> call,
@@ -191,18 +197,6 @@ std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optio
     finished.push_back(Finish(std::move(job.order), Cancelled()));
   }
   return finished;
-}
-
-bool Admission::Rename(SessionId session, CallId from, CallId to) {
-  const auto found = by_call_.find({session, from});
-  if (found == by_call_.end()) return false;
-  const OrderId id = found->second;
-  by_call_.erase(found);
-  by_call_[{session, to}] = id;
-  Job& job = jobs_.at(id);
-  job.order.call = to;
-  job.cancelled = false;
-  return true;
 }
 
 void Admission::AddStats(DeviceStats& stats) const {

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -39,7 +40,7 @@ struct AdmissionOptions {
   MatchingPolicy matching;
   // How long a block stays idle; zero: for ever.
   absl::Duration idle_ttl = absl::Minutes(10);
-  // How long the first in a queue may hold what becomes free.
+  // How long the first in a queue may hold what becomes free, at a time.
   absl::Duration head_timeout = absl::Seconds(5);
   // How long clients have to give back what they keep idle.
   absl::Duration give_back_time = absl::Milliseconds(500);
@@ -55,13 +56,14 @@ struct AdmissionOptions {
 //     │      ▲                                                        │
 //     ├─▶ queued: waits for what others hold, while its deadline      │
 //     │   allows; or for what clients were asked to give back         │
-//     │      │ expired                                                ▼
+//     │      │ its time is up                                         ▼
 //     └──────┴─▶ refused: never fits, or a limit is reached      failed, or once
 //                                                                 more after evicting
 //
 // So an order is refused only where everything that is idle would not make enough
-// room, and one without a deadline never waits for another client's goodwill, but for
-// the moment in which clients are asked for what they keep idle.
+// room, or could not be freed while anyone waits for its answer. One without a deadline
+// never waits for another client's goodwill, but for the moment in which clients are
+// asked for what they keep idle.
 //
 // Bookkeeping only; guarded by its owner's mutex.
 class Admission {
@@ -77,8 +79,10 @@ class Admission {
   };
 
   // The order's end, if it has come: a grant out of the pools, or a refusal
-  // (RefusalOf). If not, Finished follows from one of the methods below.
-  std::optional<Finished> Submit(Order order, Effects& effects);
+  // (RefusalOf). If not, Finished follows from one of the methods below; where that may
+  // not be, the order is refused with `instead_of_later`.
+  std::optional<Finished> Submit(Order order, const std::optional<Refusal>& instead_of_later,
+                                 Effects& effects);
 
   // Changes what an item of an order in work has taken, when the device says how
   // much it needs.
@@ -103,14 +107,22 @@ class Admission {
   // where `call` is unset). Orders that wait end here; those in work end in
   // EndFill, with CANCELLED.
   std::vector<Finished> Cancel(SessionId session, std::optional<CallId> call, Effects& effects);
-  // The order of `from` is that of `to` from now on. False where there is none.
-  bool Rename(SessionId session, CallId from, CallId to);
+  // The order of the session's call `from`, which must not be finished, is that of the
+  // call of `by` from now on, keeps its place, and waits as long as `by` may. Its end
+  // if that has come, as from Submit.
+  std::optional<Finished> TakeOver(CallId from, const Order& by, Effects& effects);
 
   // The requests, and what waits.
   void AddStats(DeviceStats& stats) const;
 
  private:
   enum class State { kPromised, kRetrying, kQueued, kInWork };
+  // What clients were asked for an order, and may still give.
+  struct Asked {
+    uint32_t heap = 0;
+    Bytes bytes;
+    absl::Time until = absl::InfinitePast();
+  };
   // An order that is not finished.
   struct Job {
     Order order;
@@ -119,6 +131,8 @@ class Admission {
     std::vector<size_t> items = {};  // kInWork: item of the FillOrder -> part of the plan.
     uint32_t heap = 0;               // kQueued: whose queue, and until when.
     absl::Time until = absl::InfiniteFuture();
+    absl::Time due = absl::InfiniteFuture();  // When it has to be looked at next.
+    Asked asked = {};
     uint64_t after_frees = 0;  // kRetrying: not before so many blocks have been freed.
     bool counted = false;      // As a request of its pools.
     bool retried = false;
@@ -128,31 +142,53 @@ class Admission {
   using Jobs = std::map<OrderId, Job>;
   using Granted = Blocks;
   struct Working {};
-  using Attempt = std::variant<Granted, Working, Refusal>;
+  struct NotAllowed {};  // It fits, but not in the way that may be.
+  using Attempt = std::variant<Granted, Working, Refusal, NotAllowed>;
+  // What may come of an attempt: a grant; also work of the device; also a promise.
+  enum class Allowed { kGrant, kWork, kPromise };
 
   // On success the job has its plan and its new state.
-  Attempt Try(Job& job, Effects& effects);
+  Attempt Try(Job& job, Effects& effects, Allowed allowed = Allowed::kPromise);
+  static bool IsAllowed(const Order& order, const Plan& plan, Allowed allowed);
   Attempt Start(Job& job, Effects& effects);
   Finished Finish(Order order, absl::StatusOr<Blocks> blocks);
   Finished Refuse(Order order, const Refusal& refusal);
   void CountRequests(Job& job);
-  Reserve HeadReserve(const Job& job, uint32_t heap) const;
+  // Of each heap.
+  using Reserves = absl::InlinedVector<Reserve, 4>;
+  // What the job has to leave to those whose turn it is.
+  Reserves ReservesFor(const Job& job);
+  void KeepFor(const Order& head, Reserves& reserves) const;
+  // Whose turn it is now in a heap's queue.
+  std::optional<OrderId> Head(uint32_t heap) {
+    return queues_[heap].Head(clock_.Now(), elections_);
+  }
   Jobs::iterator Insert(Job job);
   Job Extract(Jobs::iterator at);
   void Land(Jobs::iterator at, Attempt attempt, State before, std::vector<Finished>& finished);
 
-  // Unset where it may not wait.
+  // Whether it may still wait for what others hold.
+  bool MayWait(const Job& job) const;
+  // How long it may stay in a queue; unset where it may not.
   std::optional<absl::Time> WaitUntil(const Job& job, const Refusal& refusal) const;
   void Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until, Effects& effects);
+  // Of a job in a queue: until when it may be there.
+  void StayUntil(Job& job, const Refusal& refusal, absl::Time until, Effects& effects);
   void LeaveQueue(const Job& job);
-  void AskClients(const Refusal& refusal, Effects& effects);
+  void SetDue(Job& job, absl::Time due);
+  void Attend(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
+  void AskClients(Job& job, const Refusal& refusal, Effects& effects);
+  void AskInTime(Job& job, Effects& effects);
+  Finished RefuseInTime(Jobs::iterator at, Effects& effects);
   bool HasLessThanItsLimit(uint32_t heap) const;
   void AskDriver(Effects& effects);
   void PumpPromises(std::vector<Finished>& finished, Effects& effects);
   void BreakPromise(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void TryAgain(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void PumpRetries(std::vector<Finished>& finished, Effects& effects);
-  void PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
+  void PumpQueues(std::vector<Finished>& finished, Effects& effects);
+  // True if it has served anyone.
+  bool PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effects& effects);
   void PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished, Effects& effects);
 
   Blocks TakeMade(Job& job, std::vector<DeviceAllocation> made, Effects& effects);
@@ -175,7 +211,8 @@ class Admission {
   std::set<OrderId> promised_;  // In their order; likewise:
   std::set<OrderId> retrying_;
   std::vector<WaitQueue> queues_;  // By heap.
-  std::set<std::pair<absl::Time, OrderId>> expiries_;
+  uint64_t elections_ = 0;         // Of heads, in all of them.
+  std::set<std::pair<absl::Time, OrderId>> dues_;
   absl::Time driver_asked_at_ = absl::InfinitePast();
   RequestTotals totals_;
   uint64_t last_block_ = 0;

@@ -28,6 +28,8 @@ void ClientCaches::Set(Heap& heap, SessionId session, Bytes bytes) {
   heap.by_size.erase({cache.bytes, session});
   heap.total -= cache.bytes;
   heap.total += bytes;
+  // What it does not have any more was what it was asked for, as far as that goes.
+  if (bytes < cache.bytes) cache.asked -= std::min(cache.asked, cache.bytes - bytes);
   cache.bytes = bytes;
   if (bytes == Bytes()) {
     heap.caches.erase(session);
@@ -42,9 +44,11 @@ std::vector<ClientCaches::Ask> ClientCaches::ChooseWhomToAsk(uint32_t heap, Byte
   const auto& by_size = heaps_[heap].by_size;
   for (auto it = by_size.rbegin(); it != by_size.rend() && bytes > Bytes(); ++it) {
     Cache& cache = heaps_[heap].caches.find(it->second)->second;
-    if (cache.asked_until > now) continue;
+    const Bytes wanted = std::min(bytes, cache.askable(now));
+    if (wanted == Bytes()) continue;
+    if (cache.asked_until <= now) cache.asked = Bytes();
+    cache.asked += wanted;
     cache.asked_until = until;
-    const Bytes wanted = std::min(bytes, cache.bytes);
     asks.push_back({it->second, wanted});
     bytes -= wanted;
   }
@@ -53,10 +57,22 @@ std::vector<ClientCaches::Ask> ClientCaches::ChooseWhomToAsk(uint32_t heap, Byte
 
 Bytes ClientCaches::AskableOn(uint32_t heap, absl::Time now) const {
   Bytes sum;
-  for (const auto& [session, cache] : heaps_[heap].caches) {
-    if (cache.asked_until <= now) sum += cache.bytes;
-  }
+  for (const auto& [session, cache] : heaps_[heap].caches) sum += cache.askable(now);
   return sum;
+}
+
+absl::Time ClientCaches::NextAskable(absl::Time now) const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const Heap& heap : heaps_) {
+    for (const auto& [session, cache] : heap.caches) {
+      if (cache.askable(now) < cache.bytes) next = std::min(next, cache.asked_until);
+    }
+  }
+  return next;
+}
+
+Bytes ClientCaches::Cache::askable(absl::Time now) const {
+  return asked_until <= now ? bytes : bytes - std::min(bytes, asked);
 }
 
 }  // namespace heapbroker

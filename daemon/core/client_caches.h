@@ -36,16 +36,22 @@ class ClientCaches {
     SessionId session;
     Bytes bytes;
   };
-  // Whom to ask for `bytes` of the heap, those that keep most first. Whoever was
-  // asked is not asked again before `until`, which must not go back.
+  // Whom to ask for `bytes` of the heap, those that keep most first. What a session was
+  // asked for is not asked for again before `until`, which must not go back; the rest of
+  // what it keeps may be.
   std::vector<Ask> ChooseWhomToAsk(uint32_t heap, Bytes bytes, absl::Time now, absl::Time until);
   // What could still be asked for.
   Bytes AskableOn(uint32_t heap, absl::Time now) const;
+  // When time alone makes that more, on any heap; InfiniteFuture where it does not.
+  absl::Time NextAskable(absl::Time now) const;
 
  private:
   struct Cache {
     Bytes bytes;
+    Bytes asked;  // For so much of it, and until when.
     absl::Time asked_until = absl::InfinitePast();
+
+    Bytes askable(absl::Time now) const;
   };
   struct Heap {
     std::map<SessionId, Cache> caches;

@@ -77,8 +77,12 @@ class DeviceBroker {
   //   UNAUTHENTICATED     the session has ended
   //   INVALID_ARGUMENT    no block, too many, a size or an alignment out of range, a
   //                       request id that stands for another request
-  //   FAILED_PRECONDITION the device has no such memory
-  //   RESOURCE_EXHAUSTED  it does not fit; RefusalOf has the details
+  //   FAILED_PRECONDITION the device has no such memory; of what the request id was
+  //                       granted some has been given back
+  //   RESOURCE_EXHAUSTED  it does not fit, or the session has too many calls that wait;
+  //                       RefusalOf has the details
+  //   ABORTED             in AllocateDone only: another call with the same request id
+  //                       has taken its place
   absl::StatusOr<std::variant<Grant, Deferred>> Allocate(SessionId session, CallId call,
                                                          const AllocateRequest& request);
 

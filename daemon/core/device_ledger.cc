@@ -88,12 +88,11 @@ absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId s
                                                                      const AllocateRequest& request,
                                                                      Effects& effects) {
   HB_ASSIGN_OR_RETURN(Order order, LeaseOrder(session, call, request));
-  HB_ASSIGN_OR_RETURN(auto repeated, Repeat(session, call, request, effects));
+  HB_ASSIGN_OR_RETURN(auto repeated, Repeat(order, request, effects));
   if (repeated) return *std::move(repeated);
-  // A repeated one waits in the place of the one before it.
-  HB_RETURN_IF_ERROR(CheckMayWait(session));
   request_ids_.Wait(session, request, call);
-  std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
+  std::optional<Admission::Finished> finished =
+      admission_.Submit(std::move(order), InsteadOfWaiting(session), effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
   return grant;
@@ -251,14 +250,14 @@ absl::StatusOr<TenantId> DeviceLedger::TenantOf(SessionId session) const {
   return absl::UnauthenticatedError("the session has ended");
 }
 
-absl::Status DeviceLedger::CheckMayWait(SessionId session) const {
+std::optional<Refusal> DeviceLedger::InsteadOfWaiting(SessionId session) const {
   const auto found = deferred_.find(session);
-  if (found == deferred_.end() || found->second < kMaxDeferredCalls) return absl::OkStatus();
+  if (found == deferred_.end() || found->second < kMaxDeferredCalls) return std::nullopt;
   Refusal refusal;
   refusal.limit = LimitKind::kWaitingCalls;
   refusal.value = refusal.in_use = kMaxDeferredCalls;
   refusal.requested = 1;
-  return RefusalStatus(refusal);
+  return refusal;
 }
 
 Deferred DeviceLedger::Defer(SessionId session) {

@@ -101,15 +101,16 @@ class DeviceLedger {
   absl::StatusOr<TenantId> TenantOf(SessionId session) const;
   // What the session leases on a heap.
   Bytes HeldOn(SessionId session, uint32_t heap) const;
+  // What a call is refused with that would be answered later; unset where it may be.
+  std::optional<Refusal> InsteadOfWaiting(SessionId session) const;
   // Every answer that comes later is counted from here until it is given.
-  absl::Status CheckMayWait(SessionId session) const;
   Deferred Defer(SessionId session);
   void Answer(SessionId session, Event event, Effects& effects);
   absl::StatusOr<Order> LeaseOrder(SessionId session, CallId call, const AllocateRequest& request);
   absl::StatusOr<Want> WantOf(size_t index, const BlockRequest& request) const;
   // Answers a repeated request; unset where it is a new one.
   absl::StatusOr<std::optional<std::variant<Grant, Deferred>>> Repeat(
-      SessionId session, CallId call, const AllocateRequest& request, Effects& effects);
+      const Order& order, const AllocateRequest& request, Effects& effects);
   void GiveBackAll(SessionId session, absl::Span<const BlockId> blocks, Effects& effects);
   void CapCache(SessionId session);
   absl::StatusOr<Order> SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,

@@ -59,7 +59,8 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
               request.request_id,
               request.priority,
               request.wait_until,
-              {}};
+              {},
+              request.answer_by};
   for (size_t i = 0; i < request.blocks.size(); ++i) {
     HB_ASSIGN_OR_RETURN(Want want, WantOf(i, request.blocks[i]));
     order.wants.push_back(std::move(want));
@@ -68,20 +69,25 @@ absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
 }
 
 absl::StatusOr<std::optional<std::variant<Grant, Deferred>>> DeviceLedger::Repeat(
-    SessionId session, CallId call, const AllocateRequest& request, Effects& effects) {
+    const Order& order, const AllocateRequest& request, Effects& effects) {
+  const SessionId session = order.session;
   HB_ASSIGN_OR_RETURN(std::optional<RequestIds::Found> found, request_ids_.Find(session, request));
   if (!found) return std::nullopt;
   if (auto* grant = std::get_if<Grant>(&*found)) return std::variant<Grant, Deferred>(*grant);
   // Whoever repeats a request does not listen for the first answer any more.
   const CallId earlier = std::get<RequestIds::Pending>(*found).call;
-  admission_.Rename(session, earlier, call);
-  request_ids_.Wait(session, request, call);
-  const Deferred deferred = Defer(session);
+  request_ids_.Wait(session, request, order.call);
+  std::optional<Admission::Finished> finished = admission_.TakeOver(earlier, order, effects);
   Answer(session,
          AllocateDone{earlier, absl::AbortedError("the request was repeated by another call, which "
                                                   "gets its answer")},
          effects);
-  return std::variant<Grant, Deferred>(deferred);
+  if (!finished) return std::variant<Grant, Deferred>(Defer(session));
+  absl::StatusOr<Grant> grant = Lease(*std::move(finished), effects);
+  // It may have been its turn.
+  TellAll(admission_.Pump(std::nullopt, effects), effects);
+  HB_RETURN_IF_ERROR(grant.status());
+  return std::variant<Grant, Deferred>(*std::move(grant));
 }
 
 absl::Status DeviceLedger::Undo(SessionId session, RequestId request, Effects& effects) {

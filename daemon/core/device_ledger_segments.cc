@@ -20,19 +20,24 @@ constexpr Bytes kSegmentBlockUnit = MiB(2);
 absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
     SessionId session, CallId call, OpenSegmentRequest request, Effects& effects) {
   HB_ASSIGN_OR_RETURN(const TenantId tenant, TenantOf(session));
-  const SegmentWaiter opener{session, call, std::move(request)};
+  const SegmentWaiter opener{session, call, std::move(request), clock_.Now()};
   if (opener.request.mode == OpenMode::kCreateOrAttach) {
     // What could never be made is refused before it disturbs those who wait.
     HB_RETURN_IF_ERROR(SegmentOrder(opener, tenant, SegmentId()).status());
   }
-  HB_RETURN_IF_ERROR(CheckMayWait(session));
   HB_ASSIGN_OR_RETURN(Segments::OpenResult opened, segments_.Open(tenant, opener));
   if (auto* view = std::get_if<SegmentView>(&opened)) return std::move(*view);
-  if (std::holds_alternative<Segments::Wait>(opened)) return Defer(session);
+  const std::optional<Refusal> instead_of_waiting = InsteadOfWaiting(session);
+  if (std::holds_alternative<Segments::Wait>(opened)) {
+    if (!instead_of_waiting) return Defer(session);
+    segments_.CancelWait(session, call);
+    return RefusalStatus(*instead_of_waiting);
+  }
 
   HB_ASSIGN_OR_RETURN(Order order,
                       SegmentOrder(opener, tenant, std::get<Segments::Become>(opened).segment));
-  std::optional<Admission::Finished> finished = admission_.Submit(std::move(order), effects);
+  std::optional<Admission::Finished> finished =
+      admission_.Submit(std::move(order), instead_of_waiting, effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(SegmentView view, FillSegment(*std::move(finished), effects));
   return view;
@@ -85,7 +90,8 @@ absl::StatusOr<Order> DeviceLedger::SegmentOrder(const SegmentWaiter& waiter, Te
               RequestId(),
               Priority::kNormal,
               waiter.request.wait_until,
-              {}};
+              {},
+              waiter.request.answer_by};
   for (Bytes left = size; left > Bytes();) {
     const Bytes part = left <= device_.max_allocation_size ? left : unit;
     want.size = part;
@@ -119,11 +125,17 @@ void DeviceLedger::Succeed(Segments::Abandoned abandoned, Effects& effects) {
              effects);
     }
     if (!abandoned.successor) return;
-    const Segments::Elected& elected = *abandoned.successor;
+    Segments::Elected elected = *std::move(abandoned.successor);
+    // It has waited for the writer so far, and not for memory.
+    if (std::optional<absl::Time>& until = elected.waiter.request.wait_until) {
+      *until += clock_.Now() - elected.waiter.asked_at;
+    }
     absl::StatusOr<Order> order = SegmentOrder(elected.waiter, elected.tenant, elected.segment);
     absl::Status status = order.status();
     if (status.ok()) {
-      std::optional<Admission::Finished> finished = admission_.Submit(*std::move(order), effects);
+      // Its call waits already.
+      std::optional<Admission::Finished> finished =
+          admission_.Submit(*std::move(order), std::nullopt, effects);
       // Always to be allocated, so that what is finished here was refused.
       if (!finished) return;
       status = finished->blocks.status();

@@ -27,12 +27,14 @@ struct OpenSegmentDone {
 };
 
 // Others need memory: whatever the session keeps idle on the heap, up to `bytes`,
-// is asked back. Ignoring it is no offence.
+// is asked back, and what it was asked for before beside it, until that one's
+// deadline. Ignoring it is no offence.
 struct GiveBackWanted {
   uint32_t device = 0;
   uint32_t heap = 0;
   Bytes bytes;
   absl::Time deadline;
+  absl::Time since = absl::InfinitePast();  // When it was asked for.
 };
 
 // A segment of the session's tenant is complete.
@@ -42,8 +44,8 @@ struct SegmentSealed {
   std::string name;
 };
 
-// The session is not known any more; nothing comes after it. Each of its devices
-// says so.
+// The session is not known any more. Nothing comes after it but the ends of calls that
+// the device was at work for. Each of its devices says so.
 struct SessionGone {};
 
 using Event =

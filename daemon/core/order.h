@@ -50,9 +50,11 @@ struct Order {
   std::optional<SegmentId> segment;  // Unset: leases.
   RequestId request;
   Priority priority = Priority::kNormal;
-  // Until when it may wait for what others hold. Unset: not at all.
+  // Until when it may wait for what others hold. Unset, or passed: not at all.
   std::optional<absl::Time> wait_until;
   absl::InlinedVector<Want, 2> wants;
+  // Until when it may wait for anything.
+  absl::Time answer_by = absl::InfiniteFuture();
 };
 
 }  // namespace heapbroker

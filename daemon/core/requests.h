@@ -54,13 +54,17 @@ inline constexpr size_t kPriorityCount = 3;
 
 // One Allocate: all blocks or none.
 struct AllocateRequest {
-  // Repeating it returns the same grant, as long as any of its blocks is held.
-  // Unset (0): every request is a new one.
+  // Repeating it returns the same grant, as long as all of its blocks are held; while
+  // it waits it goes on waiting, by the terms of the repetition. Unset (0): every
+  // request is a new one.
   RequestId request_id;
   Priority priority = Priority::kNormal;
-  // Until when it may wait for what others hold. Unset: granted or refused at
-  // once, which includes the time that the device takes for its work.
+  // Until when it may wait for what others hold. Unset, or passed: granted or refused
+  // at once, which includes the time that the device takes for its work, and the moment
+  // in which clients are asked for what they keep idle.
   std::optional<absl::Time> wait_until = std::nullopt;
+  // Until when there is anyone to answer: it waits for nothing any longer.
+  absl::Time answer_by = absl::InfiniteFuture();
   std::vector<BlockRequest> blocks;
 };
 
@@ -73,7 +77,8 @@ inline constexpr size_t kMaxBlocksPerCall = 256;
 //   INVALID_ARGUMENT  none, or too many; `field` is the list's name
 absl::Status CheckBlockCount(absl::string_view field, size_t count);
 // Calls of one session on one device that are answered later, at a time: what it
-// can make the daemon remember, and look at again, is bounded.
+// can make the daemon remember, and look at again, is bounded. What is answered at once
+// does not count.
 inline constexpr size_t kMaxDeferredCalls = 256;
 
 // A block as its holder sees it: the facts that an import needs.
@@ -109,8 +114,10 @@ struct OpenSegmentRequest {
   MemoryWish memory = MemoryKind::kDeviceLocal;
   std::optional<HandleType> handle_type = std::nullopt;
   // As in AllocateRequest, for the segment's memory. Waiting for its writer has
-  // no such end: that is the call's own.
+  // no such end: that is the call's own. A session that becomes the writer later may
+  // wait for memory from then on, for as long as it could have when it asked.
   std::optional<absl::Time> wait_until = std::nullopt;
+  absl::Time answer_by = absl::InfiniteFuture();
 };
 
 // Memory that a client keeps in its own cache, as it says.

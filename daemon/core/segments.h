@@ -27,6 +27,7 @@ struct SegmentWaiter {
   SessionId session;
   CallId call;
   OpenSegmentRequest request;
+  absl::Time asked_at = {};
 };
 
 // The life of every segment, apart from the memory: who writes, who waits, who

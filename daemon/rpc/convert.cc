@@ -216,6 +216,7 @@ absl::StatusOr<AllocateRequest> AllocateRequestOf(const v1::AllocateRequest& mes
   request.request_id = RequestId(message.request_id());
   HB_ASSIGN_OR_RETURN(request.priority, PriorityOf(message.priority()));
   HB_ASSIGN_OR_RETURN(request.wait_until, WaitUntilOf(message, times));
+  request.answer_by = LastMomentBefore(times);
   request.blocks.reserve(message.blocks_size());
   for (const v1::BlockRequest& block : message.blocks()) {
     HB_ASSIGN_OR_RETURN(
@@ -250,6 +251,7 @@ absl::StatusOr<OpenSegmentRequest> OpenSegmentRequestOf(const v1::OpenSegmentReq
   request.name = message.name();
   HB_ASSIGN_OR_RETURN(request.mode, ModeOf(message));
   HB_ASSIGN_OR_RETURN(request.wait_until, WaitUntilOf(message, times));
+  request.answer_by = LastMomentBefore(times);
   if (request.mode != OpenMode::kCreateOrAttach) {
     HB_RETURN_IF_ERROR(CheckAttach(message));
     return request;

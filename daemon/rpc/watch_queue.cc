@@ -30,8 +30,11 @@ bool WatchQueue::Merge(const WatchedEvent& event) {
     if (other == nullptr || other->device != wanted->device || other->heap != wanted->heap) {
       continue;
     }
-    other->bytes = std::max(other->bytes, wanted->bytes);
+    // One whose time is over is asked for anew; others are asked for beside each other.
+    if (other->deadline <= wanted->since) other->bytes = Bytes();
+    other->bytes = CheckedAdd(other->bytes, wanted->bytes).value_or(Bytes::Max());
     other->deadline = std::max(other->deadline, wanted->deadline);
+    other->since = std::max(other->since, wanted->since);
     return true;
   }
   return false;

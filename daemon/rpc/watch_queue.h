@@ -18,8 +18,8 @@ namespace heapbroker {
 using WatchedEvent = std::variant<GiveBackWanted, SegmentSealed>;
 
 // Bounded, whatever happens and however slowly the client reads. Requests to give
-// back are one for each heap, with the most bytes and the latest deadline. When it
-// is full the oldest SegmentSealed goes, which the client can learn by other means;
+// back are one for each heap, for the bytes of all whose deadline had not passed when
+// the next was made, until the latest. When it is full the oldest SegmentSealed goes, which the client can learn by other means;
 // where there is none, the oldest of all.
 //
 // Thread-safe.

@@ -72,6 +72,9 @@ struct TurnWriter {
     to->set_request_id(turn.request.request_id.value());
     to->set_priority(static_cast<uint32_t>(turn.request.priority));
     if (turn.request.wait_until) to->set_wait_until(Since(*turn.request.wait_until));
+    if (turn.request.answer_by < absl::InfiniteFuture()) {
+      to->set_answer_by(Since(turn.request.answer_by));
+    }
     for (const BlockRequest& block : turn.request.blocks) SetBlock(block, to->add_blocks());
   }
   void operator()(const BlocksReleased& turn) const {
@@ -92,6 +95,9 @@ struct TurnWriter {
     SetWish(turn.request.memory, to->mutable_wish());
     to->set_handle_type(HandleTypeMessage(turn.request.handle_type));
     if (turn.request.wait_until) to->set_wait_until(Since(*turn.request.wait_until));
+    if (turn.request.answer_by < absl::InfiniteFuture()) {
+      to->set_answer_by(Since(turn.request.answer_by));
+    }
   }
   void operator()(const SegmentWasSealed& turn) const {
     message.mutable_segment_sealed()->set_session(turn.session.value());
@@ -223,6 +229,9 @@ absl::StatusOr<Turn> ParseAllocate(const v1::TraceTurn::AllocateAsked& message, 
   if (message.has_wait_until()) {
     turn.request.wait_until = start + absl::Nanoseconds(message.wait_until());
   }
+  if (message.has_answer_by()) {
+    turn.request.answer_by = start + absl::Nanoseconds(message.answer_by());
+  }
   for (const v1::TraceTurn::Block& block : message.blocks()) {
     HB_ASSIGN_OR_RETURN(BlockRequest request, ParseBlock(block));
     turn.request.blocks.push_back(request);
@@ -242,6 +251,9 @@ absl::StatusOr<Turn> ParseOpen(const v1::TraceTurn::SegmentOpened& message, absl
   HB_ASSIGN_OR_RETURN(turn.request.handle_type, ParseHandleType(message.handle_type()));
   if (message.has_wait_until()) {
     turn.request.wait_until = start + absl::Nanoseconds(message.wait_until());
+  }
+  if (message.has_answer_by()) {
+    turn.request.answer_by = start + absl::Nanoseconds(message.answer_by());
   }
   return turn;
 }

@@ -7,32 +7,19 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "daemon/core/device_broker.h"
-#include "daemon/core/event_sink.h"
 #include "daemon/core/simulated_device.h"
 #include "tests/fakes/fake_alarm.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/manual_executor.h"
+#include "tests/model/event_log.h"
 #include "tests/model/reference_model.h"
 #include "tests/model/trace_setting.h"
 #include "tests/model/watched_device.h"
 
 namespace heapbroker {
-
-// Events in the order in which they came.
-class EventLog final : public EventSink {
- public:
-  void Deliver(SessionId session, Event event) override {
-    events_.emplace_back(session, std::move(event));
-  }
-  std::vector<std::pair<SessionId, Event>> Take() { return std::exchange(events_, {}); }
-
- private:
-  std::vector<std::pair<SessionId, Event>> events_;
-};
 
 class RandomTrace {
  public:

@@ -63,22 +63,37 @@ TEST_F(ClientCachesTest, AsksThoseThatKeepMostFirstAndForNoMoreThanNeeded) {
   EXPECT_EQ(Choose(MiB(20)), (Asks{{kTwo, MiB(16)}, {kThree, MiB(4)}}));
 }
 
-TEST_F(ClientCachesTest, AsksNobodyTwiceWithinTheTime) {
+TEST_F(ClientCachesTest, AsksForNothingTwiceWithinTheTime) {
   Report(kOne, MiB(4));
   Report(kTwo, MiB(16));
+  EXPECT_EQ(caches_.NextAskable(kNow), absl::InfiniteFuture());
   EXPECT_EQ(Choose(MiB(10)), (Asks{{kTwo, MiB(10)}}));
-  EXPECT_EQ(caches_.AskableOn(0, kNow), MiB(4));
-  EXPECT_EQ(Choose(MiB(10)), (Asks{{kOne, MiB(4)}}));
+  EXPECT_EQ(caches_.AskableOn(0, kNow), MiB(10));
+  EXPECT_EQ(caches_.NextAskable(kNow), kNow + kHalf);
+  EXPECT_EQ(Choose(MiB(8)), (Asks{{kTwo, MiB(6)}, {kOne, MiB(2)}})) << "the rest of it";
+  EXPECT_EQ(Choose(MiB(10)), (Asks{{kOne, MiB(2)}}));
   EXPECT_EQ(caches_.AskableOn(0, kNow), Bytes());
   EXPECT_EQ(Choose(MiB(10)), Asks());
   EXPECT_EQ(caches_.AskableOn(0, kNow + kHalf), MiB(20));
+  EXPECT_EQ(caches_.NextAskable(kNow + kHalf), absl::InfiniteFuture());
   EXPECT_EQ(Choose(MiB(10), kNow + kHalf), (Asks{{kTwo, MiB(10)}}));
 }
 
-TEST_F(ClientCachesTest, ANewReportDoesNotMakeASessionAskedAgain) {
+TEST_F(ClientCachesTest, WhatASessionHasLessCountsAsGivenBack) {
+  Report(kOne, MiB(8));
+  EXPECT_EQ(Choose(MiB(3)), (Asks{{kOne, MiB(3)}}));
+  Report(kOne, MiB(6));
+  EXPECT_EQ(caches_.AskableOn(0, kNow), MiB(5)) << "it was asked for one more";
+  caches_.Cap(kOne, 0, MiB(4));
+  EXPECT_EQ(caches_.AskableOn(0, kNow), MiB(4));
+  Report(kOne, MiB(5));
+  EXPECT_EQ(caches_.AskableOn(0, kNow), MiB(5));
+}
+
+TEST_F(ClientCachesTest, ANewReportDoesNotMakeASessionAskedAgainForTheSame) {
   Report(kOne, MiB(4));
-  EXPECT_EQ(Choose(MiB(1)), (Asks{{kOne, MiB(1)}}));
-  Report(kOne, MiB(3));
+  EXPECT_EQ(Choose(MiB(4)), (Asks{{kOne, MiB(4)}}));
+  Report(kOne, MiB(4));
   EXPECT_EQ(Choose(MiB(1)), Asks());
 }
 

@@ -93,10 +93,10 @@ class CoreTest : public ::testing::Test {
     return call;
   }
 
-  // One that may wait for what others hold.
+  // One that may wait for what others hold, as long as there is anyone to answer.
   AllocateRequest WaitingFor(Bytes size, absl::Duration time) const {
     AllocateRequest request = AllocateOf({Ask(size)});
-    request.wait_until = clock_.Now() + time;
+    request.wait_until = request.answer_by = clock_.Now() + time;
     return request;
   }
   CallId Start(SessionId session, const AllocateRequest& request) {

@@ -184,5 +184,110 @@ TEST_F(GiveBackTest, AReportNamesEachHeapOnceAndOnlyHeapsThatThereAre) {
   EXPECT_EQ(Heap().idle_in_clients, MiB(8)) << "nothing has changed";
 }
 
+TEST_F(GiveBackTest, TheNextInTheQueueHasTheRestAskedFor) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  const SessionId keeper = Keeper(kBob, 4, MiB(32)), asker = NewSession(kCarol);
+  const CallId first = StartWaiting(asker, MiB(8), absl::Seconds(5));
+  const CallId second = StartWaiting(asker, MiB(8), absl::Seconds(5));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  ReleaseOf(keeper, 1);
+  EXPECT_TRUE(IsGranted(first));
+  EXPECT_EQ(TakeWanted(),
+            (std::vector<Wanted>{{keeper, MiB(8), clock_.Now() + absl::Milliseconds(500)}}))
+      << "24 MiB are idle and were never asked for";
+  EXPECT_FALSE(events_.Has(second));
+}
+
+TEST_F(GiveBackTest, ASecondRequestWithoutADeadlineHasTheRestAskedFor) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  const SessionId keeper = Keeper(kBob, 4, MiB(32)), asker = NewSession(kCarol);
+  StartAllocate(asker, MiB(8));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  AdvanceAndTick(absl::Milliseconds(1));
+  const CallId second = StartAllocate(asker, MiB(8));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  ReleaseOf(keeper, 2);
+  EXPECT_TRUE(IsGranted(second));
+}
+
+TEST_F(GiveBackTest, WhoeverIgnoresItIsAskedAgainWhileSomebodyWaits) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  const SessionId keeper = Keeper(kBob, 4, MiB(32)), asker = NewSession(kCarol);
+  alarm_.TakeTime();
+  StartWaiting(asker, MiB(8), absl::Seconds(5));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Milliseconds(500));
+  AdvanceAndTick(absl::Milliseconds(499));
+  EXPECT_TRUE(TakeWanted().empty());
+  AdvanceAndTick(absl::Milliseconds(1));
+  EXPECT_EQ(TakeWanted(),
+            (std::vector<Wanted>{{keeper, MiB(8), clock_.Now() + absl::Milliseconds(500)}}));
+}
+
+TEST_F(GiveBackTest, OneWhoseTurnDoesNotComeHasItAskedForBeforeItsTimeIsUp) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  const SessionId keeper = Keeper(kBob, 4, MiB(16)), asker = NewSession(kCarol);
+  StartWaiting(asker, MiB(8));  // Whose turn it is.
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  const CallId second = StartWaiting(asker, MiB(8), absl::Milliseconds(900));
+  AdvanceAndTick(absl::Milliseconds(399));
+  EXPECT_TRUE(TakeWanted().empty());
+  AdvanceAndTick(absl::Milliseconds(1));
+  EXPECT_EQ(TakeWanted(),
+            (std::vector<Wanted>{{keeper, MiB(8), clock_.Now() + absl::Milliseconds(500)}}));
+  ReleaseOf(keeper, 2);
+  EXPECT_TRUE(IsGranted(second));
+}
+
+TEST_F(GiveBackTest, OneWithLittleTimeHasItAskedForAtOnceWhoeversTurnItIs) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  Keeper(kBob, 4, MiB(16));
+  const SessionId asker = NewSession(kCarol);
+  StartWaiting(asker, MiB(8));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  StartWaiting(asker, MiB(8), absl::Milliseconds(300));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+}
+
+TEST_F(GiveBackTest, NoRequestWaitsLongerForItThanItMay) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  Keeper(kBob, 4, MiB(16));
+  const CallId call = StartWaiting(NewSession(kCarol), MiB(8), absl::Milliseconds(100));
+  AdvanceAndTick(absl::Milliseconds(100));
+  ASSERT_TRUE(events_.Has(call));
+  EXPECT_THAT(events_.grant(call), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+}
+
+TEST_F(GiveBackTest, ARequestThatWaitsAsksForNoMoreThanItLacksHoweverOftenItIsTried) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  Keeper(kBob, 4, MiB(32));
+  const SessionId asker = NewSession(kCarol);
+  StartWaiting(asker, MiB(16));
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  AdvanceAndTick(absl::Milliseconds(1));
+  ASSERT_THAT(broker_->ReportIdle(asker, {}), IsOk());
+  EXPECT_TRUE(TakeWanted().empty());
+}
+
+TEST_F(GiveBackTest, ARequestThatMayNotWaitWaitsForItWhileThereIsAnyoneToAnswer) {
+  Start(MiB(96));
+  Keeper(kAlice, 8, Bytes());
+  Keeper(kBob, 4, MiB(16));
+  AllocateRequest request = AllocateOf({Ask(MiB(8))});
+  request.answer_by = clock_.Now() + absl::Milliseconds(100);
+  const CallId call = CoreTest::Start(NewSession(kCarol), request);
+  EXPECT_EQ(TakeWanted().size(), 1u);
+  AdvanceAndTick(absl::Milliseconds(100));
+  ASSERT_TRUE(events_.Has(call));
+  EXPECT_THAT(events_.grant(call), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+}
+
 }  // namespace
 }  // namespace heapbroker

@@ -33,12 +33,11 @@ BlockRequest AskOn(uint32_t memory_type, Bytes size) {
 TEST_F(JustifiedRefusalsTest, ADeadlineThatHasPassedIsNone) {
   Start(MiB(100), TwoHeaps());
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
-  ASSERT_OK_AND_ASSIGN(const Grant held, Allocate(bob, {AskOn(1, MiB(60))}));
-  AllocateRequest waits = AllocateOf({AskOn(0, MiB(50)), AskOn(1, MiB(50))});
+  ASSERT_OK_AND_ASSIGN(const Grant held, Allocate(bob, {AskOn(1, MiB(60)), AskOn(0, MiB(60))}));
+  AllocateRequest waits = AllocateOf({AskOn(1, MiB(50)), AskOn(0, MiB(50))});
   waits.wait_until = clock_.Now() + absl::Seconds(10);
   ASSERT_THAT(broker_->Allocate(alice, NewCall(), waits), IsOk());
   // What the first in the queue lacks now is on the other heap.
-  ASSERT_THAT(Allocate(bob, {AskOn(0, MiB(60))}), IsOk());
   ASSERT_THAT(Release(bob, held.blocks[0].id), IsOk());
   ASSERT_EQ(broker_->Stats().heaps[1].waiting_requests, 1u);
   AllocateRequest late = AllocateOf({AskOn(1, MiB(10))});
@@ -241,6 +240,48 @@ TEST_F(JustifiedRefusalsTest, AKindIsNotAskedForAgainByItsFirstProperty) {
   request.blocks[0].memory = MemoryTypeWish{.host_visible = true};
   EXPECT_THAT(broker_->Allocate(alice, NewCall(), request),
               StatusIs(absl::StatusCode::kInvalidArgument, "request_id"));
+}
+
+TEST_F(JustifiedRefusalsTest, WhoNeedsTwoHeapsHasItsTurnOnBoth) {
+  Start(MiB(16), TwoHeaps());
+  const SessionId hog = NewSession(TenantId(7)), alice = NewSession(kAlice), bob = NewSession(kBob);
+  std::vector<BlockId> held;
+  for (const uint32_t type : {0, 0, 1, 1}) {
+    ASSERT_OK_AND_ASSIGN(const Grant grant, Allocate(hog, {AskOn(type, MiB(8))}));
+    held.push_back(grant.blocks[0].id);
+  }
+  const auto wait = [&](SessionId session, std::vector<BlockRequest> blocks) {
+    AllocateRequest request = AllocateOf(std::move(blocks));
+    request.wait_until = clock_.Now() + absl::Seconds(60);
+    return CoreTest::Start(session, request);
+  };
+  const CallId both = wait(alice, {AskOn(0, MiB(8)), AskOn(1, MiB(8))});
+  const CallId one = wait(bob, {AskOn(1, MiB(8))});
+  wait(bob, {AskOn(1, MiB(8))});
+  for (const size_t i : {0, 2, 3}) {
+    ASSERT_THAT(Release(hog, held[i]), IsOk());
+    executor_.RunAll();
+  }
+  EXPECT_TRUE(IsGranted(both)) << "bob had heap 1 twice";
+  EXPECT_TRUE(IsGranted(one));
+}
+
+TEST_F(JustifiedRefusalsTest, WhoseTurnItIsHasTheAllocationsKeptWhateverHeapTheyWouldLieOn) {
+  LedgerOptions options;
+  options.admission.count_limits = Allocations(2);
+  Start(MiB(64), TwoHeaps(), options);
+  const SessionId hog = NewSession(TenantId(7)), alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const Grant held, Allocate(hog, {AskOn(1, MiB(1)), AskOn(1, MiB(1))}));
+  AllocateRequest request = AllocateOf({AskOn(0, MiB(1)), AskOn(0, MiB(1))});
+  request.wait_until = clock_.Now() + absl::Seconds(60);
+  const CallId call = CoreTest::Start(alice, request);
+  ASSERT_THAT(Release(hog, held.blocks[0].id), IsOk());
+  executor_.RunAll();
+  EXPECT_THAT(Allocate(bob, {AskOn(1, MiB(1))}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "2 of 2 allocations"));
+  ASSERT_THAT(Release(hog, held.blocks[1].id), IsOk());
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(call));
 }
 
 }  // namespace

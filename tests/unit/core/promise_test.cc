@@ -157,5 +157,57 @@ TEST_F(PromiseTest, AreKeptInTheOrderInWhichTheyWereMade) {
   CheckSums();
 }
 
+TEST_F(PromiseTest, OfAnOrderWhoseTimeIsUpEndWithARefusal) {
+  Start(MiB(100));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(64)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  const CallId call = StartWaiting(bob, MiB(80), absl::Seconds(1));
+  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(1));
+  AdvanceAndTick(absl::Seconds(1));
+  ASSERT_TRUE(events_.Has(call)) << "the driver is still freeing";
+  EXPECT_THAT(events_.grant(call), StatusIs(StatusCode::kResourceExhausted, "in time"));
+  executor_.RunAll();
+  EXPECT_THAT(Allocate(bob, MiB(100)), IsOk());
+  CheckSums();
+}
+
+TEST_F(PromiseTest, OutlastTheTimeForWhatOthersHoldButNotTheCall) {
+  Start(MiB(100));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(64)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  AllocateRequest request = WaitingFor(MiB(80), absl::Seconds(1));
+  request.answer_by = clock_.Now() + absl::Seconds(3);
+  const CallId call = Start(bob, request);
+  request.wait_until = std::nullopt;
+  request.blocks = {Ask(MiB(10))};
+  const CallId small = Start(bob, request);
+  AdvanceAndTick(absl::Seconds(2));
+  EXPECT_FALSE(events_.Has(call)) << "nobody holds what it waits for";
+  AdvanceAndTick(absl::Seconds(1));
+  EXPECT_TRUE(events_.Has(call));
+  EXPECT_FALSE(events_.Has(small)) << "the device is at work for it";
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(small));
+  CheckSums();
+}
+
+TEST_F(PromiseTest, EndWithTheTimeOfACallThatRepeatsTheRequest) {
+  Start(MiB(100));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(64)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  AllocateRequest request = WaitingFor(MiB(80), absl::Seconds(1));
+  request.request_id = RequestId(5);
+  Start(bob, request);
+  request.answer_by += absl::Seconds(2);
+  const CallId again = Start(bob, request);
+  AdvanceAndTick(absl::Seconds(2));
+  EXPECT_FALSE(events_.Has(again));
+  AdvanceAndTick(absl::Seconds(1));
+  EXPECT_TRUE(events_.Has(again));
+}
+
 }  // namespace
 }  // namespace heapbroker

@@ -149,22 +149,12 @@ TEST_F(QueueTest, TheAlarmIsSetToTheEndOfTheHeadsTime) {
   StartFull();
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   Wait(alice, MiB(64));
-  const absl::Time elected = clock_.Now();
-  clock_.Advance(absl::Seconds(1));
-  alarm_.TakeTime();
-  Wait(bob, MiB(8));
-  EXPECT_EQ(alarm_.TakeTime(), elected + absl::Seconds(5));
-}
-
-TEST_F(QueueTest, AHeadThatIsAloneIsNotDisturbed) {
-  StartFull();
-  const SessionId alice = NewSession(kAlice);
-  const CallId call = Wait(alice, MiB(16));
-  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(60));
-  AdvanceAndTick(absl::Seconds(30));
-  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(30));
-  Free(2);
-  EXPECT_TRUE(IsGranted(call));
+  Wait(bob, MiB(64));
+  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(5));
+  for (int i = 0; i < 3; ++i) {
+    AdvanceAndTick(absl::Seconds(5));
+    EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(5)) << "bob's, nobody's, alice's";
+  }
 }
 
 TEST_F(QueueTest, HitsOnTheTenantsOwnIdleBlocksPassTheQueue) {
@@ -216,9 +206,11 @@ TEST_F(QueueTest, AnExpiredRequestLeavesAtOnceAndTheNextTakesItsTurn) {
   const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
   const CallId head = StartWaiting(alice, MiB(64), absl::Seconds(2));
   const CallId next = Wait(bob, MiB(8));
-  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Seconds(2));
+  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Milliseconds(1500)) << "to ask clients";
+  AdvanceAndTick(absl::Milliseconds(1500));
+  EXPECT_EQ(alarm_.TakeTime(), clock_.Now() + absl::Milliseconds(500));
   Free(1);
-  AdvanceAndTick(absl::Seconds(2));
+  AdvanceAndTick(absl::Milliseconds(500));
   EXPECT_THAT(events_.grant(head), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
   executor_.RunAll();
   EXPECT_TRUE(IsGranted(next));
@@ -285,6 +277,111 @@ TEST_F(QueueTest, ARequestThatNeverFitsDoesNotWait) {
   const auto refused = broker_->Allocate(alice, NewCall(), WaitingFor(MiB(97), absl::Seconds(60)));
   EXPECT_THAT(refused, StatusIs(StatusCode::kResourceExhausted, "can never fit"));
   EXPECT_EQ(broker_->Stats().requests.never_fit, 1u);
+}
+
+TEST_F(QueueTest, TheHeadsTimeEndsAlsoWhereItIsAlone) {
+  StartFull();
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  Wait(alice, MiB(64));
+  Free(2);
+  AdvanceAndTick(absl::Seconds(5));
+  EXPECT_THAT(Allocate(bob, MiB(8)), IsOk());
+}
+
+TEST_F(QueueTest, TheHeadGoesBehindItsTenantsOthersOfAnyPriority) {
+  StartFull();
+  const SessionId alice = NewSession(kAlice);
+  Wait(alice, MiB(64), Priority::kHigh);
+  const CallId normal = Wait(alice, MiB(8));
+  Free(2);
+  AdvanceAndTick(absl::Seconds(5));
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(normal));
+}
+
+TEST_F(QueueTest, AfterEveryTurnThatEndedInVainNothingIsHeldForAsLongAndThenAgain) {
+  StartFull();
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob), carol = NewSession(kCarol);
+  Wait(alice, MiB(64));
+  Wait(bob, MiB(64));
+  Free(2);
+  const auto is_held = [&] {
+    const auto block = Allocate(carol, MiB(8));
+    if (!block.ok()) return true;
+    EXPECT_THAT(Release(carol, block->id), IsOk());
+    EXPECT_THAT(broker_->Trim({std::nullopt, Bytes(), false}), IsOk());
+    executor_.RunAll();
+    return false;
+  };
+  // Alice, bob, nobody, and from the beginning.
+  for (const bool held : {true, true, false, true, true, false}) {
+    EXPECT_EQ(is_held(), held);
+    AdvanceAndTick(absl::Milliseconds(4999));
+    EXPECT_EQ(is_held(), held);
+    AdvanceAndTick(absl::Milliseconds(1));
+  }
+}
+
+TEST_F(QueueTest, OneWhoseTurnEndedInVainStillGetsWhatBecomesFree) {
+  StartFull();
+  const SessionId alice = NewSession(kAlice);
+  const CallId call = Wait(alice, MiB(16));
+  AdvanceAndTick(absl::Seconds(6));
+  Free(2);
+  EXPECT_TRUE(IsGranted(call));
+}
+
+TEST_F(QueueTest, AnExpiringRequestDoesNotTakeWhatIsTheNextOnes) {
+  StartFull();
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob), carol = NewSession(kCarol);
+  StartWaiting(alice, MiB(64), absl::Seconds(2));
+  const CallId next = Wait(bob, MiB(8));
+  const CallId late = StartWaiting(carol, MiB(8), absl::Seconds(2));
+  Free(1);
+  AdvanceAndTick(absl::Seconds(2));
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(next));
+  EXPECT_FALSE(IsGranted(late));
+}
+
+TEST_F(QueueTest, WhatADeadWriterHeldIsTheNextOnesAndNotItsSuccessors) {
+  StartFull();
+  Free(1);
+  const SessionId alice = NewSession(kAlice), other = NewSession(kAlice), bob = NewSession(kBob);
+  OpenSegmentRequest segment{"weights", OpenMode::kCreateOrAttach, MiB(8), MemoryKind()};
+  ASSERT_THAT(broker_->OpenSegment(alice, NewCall(), segment), IsOk());
+  executor_.RunAll();
+  Wait(alice, MiB(8));  // Whose turn it is.
+  const CallId successor = NewCall();
+  segment.wait_until = clock_.Now() + absl::Seconds(60);
+  ASSERT_THAT(broker_->OpenSegment(other, successor, segment), IsOk());
+  const CallId next = Wait(bob, MiB(8));
+  broker_->EndSession(alice);
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(next));
+  EXPECT_FALSE(events_.Has(successor));
+}
+
+TEST_F(QueueTest, AWriterThatFollowsAnotherWaitsForMemoryFromThenOn) {
+  StartFull();
+  Free(1);
+  const SessionId alice = NewSession(kAlice), other = NewSession(kAlice);
+  OpenSegmentRequest segment{"weights", OpenMode::kCreateOrAttach, MiB(8), MemoryKind()};
+  const CallId first = NewCall(), second = NewCall();
+  ASSERT_THAT(broker_->OpenSegment(alice, first, segment), IsOk());
+  executor_.RunAll();
+  ASSERT_OK_AND_ASSIGN(const SegmentView view, events_.segment(first));
+  segment.wait_until = clock_.Now() + absl::Seconds(2);
+  ASSERT_THAT(broker_->OpenSegment(other, second, segment), IsOk());
+  StartWaiting(NewSession(kBob), MiB(16));  // Whose turn it is.
+  AdvanceAndTick(absl::Seconds(1));
+  ASSERT_THAT(broker_->CloseSegment(alice, view.id), IsOk());
+  executor_.RunAll();
+  AdvanceAndTick(absl::Milliseconds(1999));
+  EXPECT_FALSE(events_.Has(second)) << "it has not waited for memory for as long";
+  AdvanceAndTick(absl::Milliseconds(1));
+  ASSERT_TRUE(events_.Has(second));
+  EXPECT_THAT(events_.segment(second), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
 }
 
 }  // namespace

@@ -200,5 +200,85 @@ TEST_F(RequestIdCallsTest, ZeroIsNoId) {
   EXPECT_THAT(broker_->Undo(alice, RequestId()), StatusIs(StatusCode::kInvalidArgument, "is 0"));
 }
 
+TEST_F(RequestIdCallsTest, ARepeatThatMayNotWaitIsRefusedAtOnce) {
+  Start(MiB(100));
+  Hog();
+  const SessionId alice = NewSession(kAlice);
+  const CallId first = Start(alice, NumberedWaiting(5, MiB(64)));
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), Numbered(5, MiB(64))),
+              StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+  EXPECT_THAT(events_.grant(first), StatusIs(StatusCode::kAborted, "repeated"));
+  EXPECT_EQ(Heap().waiting_requests, 0u);
+  EXPECT_THAT(broker_->Undo(alice, RequestId(5)), StatusIs(StatusCode::kNotFound, "request 5"));
+}
+
+TEST_F(RequestIdCallsTest, ARepeatThatMayNotWaitLeavesItsTurnToTheNext) {
+  Start(MiB(100));
+  Hog();
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  Start(alice, NumberedWaiting(5, MiB(64)));
+  const CallId next = StartWaiting(bob, MiB(2));
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), Numbered(5, MiB(64))),
+              StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+  executor_.RunAll();
+  EXPECT_TRUE(IsGranted(next));
+}
+
+TEST_F(RequestIdCallsTest, ARepeatWaitsAsLongAsItMayItself) {
+  Start(MiB(100));
+  Hog();
+  const SessionId alice = NewSession(kAlice);
+  AllocateRequest request = WaitingFor(MiB(64), absl::Seconds(1));
+  request.request_id = RequestId(5);
+  Start(alice, request);
+  const CallId longer = Start(alice, NumberedWaiting(5, MiB(64)));
+  AdvanceAndTick(absl::Seconds(59));
+  EXPECT_FALSE(events_.Has(longer));
+  request = WaitingFor(MiB(64), absl::Milliseconds(700));
+  request.request_id = RequestId(5);
+  const CallId shorter = Start(alice, request);
+  AdvanceAndTick(absl::Milliseconds(699));
+  EXPECT_FALSE(events_.Has(shorter));
+  AdvanceAndTick(absl::Milliseconds(1));
+  ASSERT_TRUE(events_.Has(shorter));
+  EXPECT_THAT(events_.grant(shorter), StatusIs(StatusCode::kResourceExhausted, "heap 0"));
+}
+
+TEST_F(RequestIdCallsTest, WhatIsServedAtOnceIsServedHoweverManyCallsWait) {
+  Start(MiB(100));
+  const SessionId alice = NewSession(kAlice), writer = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock block, Allocate(alice, MiB(1)));
+  ASSERT_THAT(Release(alice, block.id), IsOk());
+  OpenSegmentRequest segment{"weights", OpenMode::kCreateOrAttach, MiB(1), MemoryKind()};
+  const CallId opened = NewCall();
+  ASSERT_THAT(broker_->OpenSegment(writer, opened, segment), IsOk());
+  executor_.RunAll();
+  ASSERT_OK_AND_ASSIGN(const SegmentView view, events_.segment(opened));
+  ASSERT_THAT(broker_->SealSegment(writer, view.id, Checksum{1, 1}), IsOk());
+  segment.name = "others";
+  ASSERT_THAT(broker_->OpenSegment(writer, NewCall(), segment), IsOk());
+  for (size_t i = 0; i < kMaxDeferredCalls; ++i) StartAllocate(alice, KiB(64));
+
+  const auto hit = broker_->Allocate(alice, NewCall(), AllocateOf({Ask(MiB(1))}));
+  ASSERT_THAT(hit, IsOk()) << "it does not wait";
+  EXPECT_TRUE(std::holds_alternative<Grant>(*hit));
+  EXPECT_THAT(broker_->Allocate(alice, NewCall(), AllocateOf({Ask(MiB(1))})),
+              StatusIs(StatusCode::kResourceExhausted, "256 of 256 waiting calls"));
+  segment.name = "weights";
+  EXPECT_THAT(broker_->OpenSegment(alice, NewCall(), segment), IsOk()) << "likewise";
+  segment.name = "missing";
+  segment.mode = OpenMode::kAttach;
+  EXPECT_THAT(broker_->OpenSegment(alice, NewCall(), segment), StatusIs(StatusCode::kNotFound, ""));
+  for (const char* name : {"others", "new"}) {
+    segment.name = name;
+    segment.mode = OpenMode::kCreateOrAttach;
+    EXPECT_THAT(broker_->OpenSegment(alice, NewCall(), segment),
+                StatusIs(StatusCode::kResourceExhausted, "256 of 256 waiting calls"));
+  }
+  EXPECT_EQ(broker_->ListSegments().size(), 2u) << "what was refused has left nothing";
+  executor_.RunAll();
+  CheckSums();
+}
+
 }  // namespace
 }  // namespace heapbroker

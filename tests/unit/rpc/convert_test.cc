@@ -135,6 +135,7 @@ TEST(ConvertTest, RefusesEnumsThatItDoesNotKnow) {
 
 TEST(ConvertTest, WithoutADeadlineOrATimeARequestDoesNotWait) {
   EXPECT_FALSE(Converted(v1::AllocateRequest())->wait_until.has_value());
+  EXPECT_EQ(Converted(v1::AllocateRequest())->answer_by, absl::InfiniteFuture());
 }
 
 TEST(ConvertTest, ARequestWaitsUntilALittleBeforeTheCallsDeadline) {
@@ -146,6 +147,8 @@ TEST(ConvertTest, ARequestWaitsUntilALittleBeforeTheCallsDeadline) {
             kNow + absl::Milliseconds(180));
   EXPECT_FALSE(Converted(message, kNow)->wait_until.has_value());
   EXPECT_FALSE(Converted(message, kNow - absl::Seconds(1))->wait_until.has_value());
+  EXPECT_EQ(Converted(message, kNow + absl::Seconds(10))->answer_by,
+            kNow + absl::Milliseconds(9900));
 }
 
 TEST(ConvertTest, ARequestWaitsNoLongerThanItSays) {
@@ -157,11 +160,15 @@ TEST(ConvertTest, ARequestWaitsNoLongerThanItSays) {
             kNow + absl::Milliseconds(1900));
   message.mutable_max_wait()->Clear();  // Zero, and set.
   EXPECT_FALSE(Converted(message, kNow + absl::Seconds(2))->wait_until.has_value());
+  EXPECT_EQ(Converted(message, kNow + absl::Seconds(2))->answer_by,
+            kNow + absl::Milliseconds(1900))
+      << "it has to be answered all the same";
   v1::OpenSegmentRequest open;
   open.set_name("weights");
   open.set_mode(v1::OpenSegmentRequest::MODE_CREATE_OR_ATTACH);
   open.mutable_max_wait()->set_seconds(3);
   EXPECT_EQ(Converted(open)->wait_until, kNow + absl::Seconds(3));
+  EXPECT_EQ(Converted(open, kNow + absl::Seconds(10))->answer_by, kNow + absl::Milliseconds(9900));
 }
 
 TEST(ConvertTest, WhoWouldWaitForCenturiesWaitsForOne) {

@@ -11,7 +11,7 @@ namespace {
 const absl::Time kNow = absl::FromUnixSeconds(1'000'000);
 
 GiveBackWanted Wanted(uint32_t device, uint32_t heap, uint64_t bytes, absl::Duration time) {
-  return {device, heap, Bytes(bytes), kNow + time};
+  return {device, heap, Bytes(bytes), kNow + time, kNow};
 }
 SegmentSealed Sealed(uint64_t id) { return {0, SegmentId(id), absl::StrCat("segment ", id)}; }
 
@@ -26,7 +26,7 @@ TEST(WatchQueueTest, GivesEventsInTheirOrder) {
   EXPECT_FALSE(queue.Pop().has_value());
 }
 
-TEST(WatchQueueTest, AsksOnceForEachHeapForTheMostUntilTheLatest) {
+TEST(WatchQueueTest, AsksOnceForEachHeapForAllUntilTheLatest) {
   WatchQueue queue;
   queue.Push(Wanted(0, 0, 5, absl::Seconds(3)));
   queue.Push(Wanted(0, 1, 1, absl::Seconds(1)));
@@ -34,10 +34,24 @@ TEST(WatchQueueTest, AsksOnceForEachHeapForTheMostUntilTheLatest) {
   queue.Push(Wanted(0, 0, 9, absl::Seconds(1)));
   queue.Push(Wanted(0, 0, 7, absl::Seconds(2)));
   const GiveBackWanted first = std::get<GiveBackWanted>(*queue.Pop());
-  EXPECT_EQ(first.bytes, Bytes(9));
+  EXPECT_EQ(first.bytes, Bytes(21));
   EXPECT_EQ(first.deadline, kNow + absl::Seconds(3));
   EXPECT_EQ(std::get<GiveBackWanted>(*queue.Pop()).heap, 1u);
   EXPECT_EQ(std::get<GiveBackWanted>(*queue.Pop()).device, 1u);
+  EXPECT_FALSE(queue.Pop().has_value());
+}
+
+TEST(WatchQueueTest, AsksNotTwiceForWhatIsAskedForAnew) {
+  WatchQueue queue;
+  GiveBackWanted wanted = Wanted(0, 0, 5, absl::Seconds(1));
+  for (int i = 0; i < 3; ++i) {
+    queue.Push(wanted);
+    wanted.since = wanted.deadline;
+    wanted.deadline += absl::Seconds(1);
+  }
+  const GiveBackWanted one = std::get<GiveBackWanted>(*queue.Pop());
+  EXPECT_EQ(one.bytes, Bytes(5));
+  EXPECT_EQ(one.deadline, kNow + absl::Seconds(3));
   EXPECT_FALSE(queue.Pop().has_value());
 }
 

@@ -39,8 +39,11 @@ std::vector<Turn> OneOfEach() {
   BlockRequest kind;
   kind.size = Bytes(2);
   kind.memory = MemoryKind::kDeviceLocalHostVisible;
-  AllocateRequest request{
-      RequestId(5), Priority::kHigh, kStart + absl::Seconds(3), {block, exact, kind}};
+  AllocateRequest request{RequestId(5),
+                          Priority::kHigh,
+                          kStart + absl::Seconds(3),
+                          kStart + absl::Seconds(5),
+                          {block, exact, kind}};
   OpenSegmentRequest open;
   open.name = "weights";
   open.mode = OpenMode::kAttachWait;
@@ -48,6 +51,7 @@ std::vector<Turn> OneOfEach() {
   open.memory = MemoryKind::kHostCached;
   open.handle_type = HandleType::kOpaqueFd;
   open.wait_until = kStart + absl::Seconds(4);
+  open.answer_by = kStart + absl::Seconds(6);
   return {SessionAdded{SessionId(1), kBob},
           SessionEnded{SessionId(1)},
           AllocateAsked{SessionId(1), CallId(2), request},
