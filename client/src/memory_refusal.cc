@@ -29,6 +29,8 @@ MemoryRefusal::Limit FromMessage(v1::MemoryRefusal::Limit limit) {
       return MemoryRefusal::Limit::kDriver;
     case v1::MemoryRefusal::LIMIT_WAITING_CALLS:
       return MemoryRefusal::Limit::kWaitingCalls;
+    case v1::MemoryRefusal::LIMIT_WAITING_BLOCKS:
+      return MemoryRefusal::Limit::kWaitingBlocks;
     default:
       return MemoryRefusal::Limit::kUnknown;
   }

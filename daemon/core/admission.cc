@@ -142,6 +142,7 @@ Admission::Jobs::iterator Admission::Insert(Job job) {
   by_call_[{job.order.session, job.order.call}] = id;
   if (job.state == State::kPromised) promised_.insert(id);
   if (job.state == State::kRetrying) retrying_.insert(id);
+  unfinished_blocks_[job.order.tenant] += job.order.wants.size();
   const auto at = jobs_.emplace(id, std::move(job)).first;
   if (at->second.state != State::kInWork) SetDue(at->second, at->second.order.answer_by);
   return at;
@@ -156,6 +157,9 @@ Admission::Job Admission::Extract(Jobs::iterator at) {
   retrying_.erase(id);
   if (job.state == State::kQueued) LeaveQueue(job);
   jobs_.erase(at);
+  const auto blocks = unfinished_blocks_.find(job.order.tenant);
+  blocks->second -= job.order.wants.size();
+  if (blocks->second == 0) unfinished_blocks_.erase(blocks);
   return job;
 }
 
@@ -178,7 +182,7 @@ void Admission::Land(Jobs::iterator at, Attempt attempt, State before,
 }
 
 std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optional<CallId> call,
-                                                   Effects& effects) {
+                                                   bool& made_room, Effects& effects) {
   std::vector<OrderId> meant;
   const auto first = by_call_.lower_bound({session, call.value_or(CallId())});
   for (auto it = first; it != by_call_.end() && it->first.first == session; ++it) {
@@ -192,11 +196,18 @@ std::vector<Admission::Finished> Admission::Cancel(SessionId session, std::optio
       at->second.cancelled = true;
       continue;
     }
+    // Of those in a queue only the head keeps anything from the others.
+    made_room |= at->second.state != State::kQueued || Head(at->second.heap) == id;
     Job job = Extract(at);
     GiveUpPlan(job, effects);
     finished.push_back(Finish(std::move(job.order), Cancelled()));
   }
   return finished;
+}
+
+size_t Admission::UnfinishedBlocks(TenantId tenant) const {
+  const auto found = unfinished_blocks_.find(tenant);
+  return found == unfinished_blocks_.end() ? 0 : found->second;
 }
 
 void Admission::AddStats(DeviceStats& stats) const {

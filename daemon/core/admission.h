@@ -105,13 +105,16 @@ class Admission {
 
   // Nobody wants the order of this call any more (of any call of the session,
   // where `call` is unset). Orders that wait end here; those in work end in
-  // EndFill, with CANCELLED.
-  std::vector<Finished> Cancel(SessionId session, std::optional<CallId> call, Effects& effects);
+  // EndFill, with CANCELLED. `made_room` becomes true where others may go on now.
+  std::vector<Finished> Cancel(SessionId session, std::optional<CallId> call, bool& made_room,
+                               Effects& effects);
   // The order of the session's call `from`, which must not be finished, is that of the
   // call of `by` from now on, keeps its place, and waits as long as `by` may. Its end
   // if that has come, as from Submit.
   std::optional<Finished> TakeOver(CallId from, const Order& by, Effects& effects);
 
+  // Blocks that orders of the tenant want which are not finished.
+  size_t UnfinishedBlocks(TenantId tenant) const;
   // The requests, and what waits.
   void AddStats(DeviceStats& stats) const;
 
@@ -207,6 +210,7 @@ class Admission {
   const Clock& clock_;
   Planner planner_;
   Jobs jobs_;
+  std::map<TenantId, size_t> unfinished_blocks_;  // What `jobs_` want; never zero.
   std::map<std::pair<SessionId, CallId>, OrderId> by_call_;
   std::set<OrderId> promised_;  // In their order; likewise:
   std::set<OrderId> retrying_;

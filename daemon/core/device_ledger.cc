@@ -71,7 +71,8 @@ void DeviceLedger::EndSession(SessionId session, Effects& effects) {
   for (Segments::Abandoned& abandoned : end.abandoned) {
     FreeBlocks(abandoned, NotKeptReason::kUncleanEnd, effects);
   }
-  TellAll(admission_.Cancel(session, std::nullopt, effects), effects);
+  bool made_room = false;
+  TellAll(admission_.Cancel(session, std::nullopt, made_room, effects), effects);
   request_ids_.EndSession(session);
   for (SegmentWaiter& waiter : end.cancelled) {
     Answer(session, OpenSegmentDone{waiter.call, absl::CancelledError("the session has ended")},
@@ -91,8 +92,10 @@ absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId s
   HB_ASSIGN_OR_RETURN(auto repeated, Repeat(order, request, effects));
   if (repeated) return *std::move(repeated);
   request_ids_.Wait(session, request, call);
+  const std::optional<Refusal> instead_of_waiting =
+      InsteadOfWaiting(session, order.tenant, order.wants.size());
   std::optional<Admission::Finished> finished =
-      admission_.Submit(std::move(order), InsteadOfWaiting(session), effects);
+      admission_.Submit(std::move(order), instead_of_waiting, effects);
   if (!finished) return Defer(session);
   HB_ASSIGN_OR_RETURN(Grant grant, Lease(*std::move(finished), effects));
   return grant;
@@ -210,13 +213,15 @@ void DeviceLedger::Freed(const Block& block, Effects& effects) {
 }
 
 void DeviceLedger::Cancel(SessionId session, CallId call, Effects& effects) {
-  TellAll(admission_.Cancel(session, call, effects), effects);
+  bool made_room = false;
+  TellAll(admission_.Cancel(session, call, made_room, effects), effects);
   if (std::optional<SegmentWaiter> waiter = segments_.CancelWait(session, call)) {
     Answer(session,
            OpenSegmentDone{call, absl::CancelledError("nobody waits for this call any more")},
            effects);
   }
-  TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
+  // Many may end together: each costs the others something only where it left something.
+  if (made_room) TellAll(admission_.Pump(leases_.TenantOf(session), effects), effects);
 }
 
 DeviceStats DeviceLedger::Stats() const {
@@ -250,13 +255,23 @@ absl::StatusOr<TenantId> DeviceLedger::TenantOf(SessionId session) const {
   return absl::UnauthenticatedError("the session has ended");
 }
 
-std::optional<Refusal> DeviceLedger::InsteadOfWaiting(SessionId session) const {
-  const auto found = deferred_.find(session);
-  if (found == deferred_.end() || found->second < kMaxDeferredCalls) return std::nullopt;
+std::optional<Refusal> DeviceLedger::InsteadOfWaiting(SessionId session, TenantId tenant,
+                                                      size_t blocks) const {
   Refusal refusal;
-  refusal.limit = LimitKind::kWaitingCalls;
-  refusal.value = refusal.in_use = kMaxDeferredCalls;
-  refusal.requested = 1;
+  const auto found = deferred_.find(session);
+  if (found != deferred_.end() && found->second >= kMaxDeferredCalls) {
+    refusal.limit = LimitKind::kWaitingCalls;
+    refusal.value = refusal.in_use = kMaxDeferredCalls;
+    refusal.requested = 1;
+    return refusal;
+  }
+  const size_t waiting = admission_.UnfinishedBlocks(tenant);
+  if (waiting + blocks <= kMaxWaitingBlocks) return std::nullopt;
+  refusal.limit = LimitKind::kWaitingBlocks;
+  refusal.value = kMaxWaitingBlocks;
+  refusal.in_use = waiting;
+  refusal.requested = blocks;
+  refusal.largest_now = refusal.free = kMaxWaitingBlocks - std::min(waiting, kMaxWaitingBlocks);
   return refusal;
 }
 

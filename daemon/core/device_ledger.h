@@ -102,7 +102,7 @@ class DeviceLedger {
   // What the session leases on a heap.
   Bytes HeldOn(SessionId session, uint32_t heap) const;
   // What a call is refused with that would be answered later; unset where it may be.
-  std::optional<Refusal> InsteadOfWaiting(SessionId session) const;
+  std::optional<Refusal> InsteadOfWaiting(SessionId session, TenantId tenant, size_t blocks) const;
   // Every answer that comes later is counted from here until it is given.
   Deferred Defer(SessionId session);
   void Answer(SessionId session, Event event, Effects& effects);

@@ -27,8 +27,8 @@ absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
   }
   HB_ASSIGN_OR_RETURN(Segments::OpenResult opened, segments_.Open(tenant, opener));
   if (auto* view = std::get_if<SegmentView>(&opened)) return std::move(*view);
-  const std::optional<Refusal> instead_of_waiting = InsteadOfWaiting(session);
   if (std::holds_alternative<Segments::Wait>(opened)) {
+    const std::optional<Refusal> instead_of_waiting = InsteadOfWaiting(session, tenant, 0);
     if (!instead_of_waiting) return Defer(session);
     segments_.CancelWait(session, call);
     return RefusalStatus(*instead_of_waiting);
@@ -36,6 +36,8 @@ absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
 
   HB_ASSIGN_OR_RETURN(Order order,
                       SegmentOrder(opener, tenant, std::get<Segments::Become>(opened).segment));
+  const std::optional<Refusal> instead_of_waiting =
+      InsteadOfWaiting(session, tenant, order.wants.size());
   std::optional<Admission::Finished> finished =
       admission_.Submit(std::move(order), instead_of_waiting, effects);
   if (!finished) return Defer(session);

@@ -64,6 +64,9 @@ std::string Sentence(const Refusal& refusal) {
     case LimitKind::kWaitingCalls:
       return CountSentence(refusal, "waiting calls that a session may have",
                            "wait for some of them to end, or cancel them");
+    case LimitKind::kWaitingBlocks:
+      return CountSentence(refusal, "blocks that one user's requests may wait for",
+                           "wait for some of them to end, or cancel them");
   }
   return "it does not fit";
 }

@@ -23,6 +23,7 @@ enum class LimitKind : uint8_t {
   kMemoryMaps,          // Mappings of the daemon (vm.max_map_count), as blocks.
   kDriver,              // The driver had less than the daemon's budget.
   kWaitingCalls,        // Calls of one session that wait.
+  kWaitingBlocks,       // Blocks that requests of one tenant wait for.
 };
 
 // Whether it is worth to ask again.

@@ -81,6 +81,10 @@ absl::Status CheckBlockCount(absl::string_view field, size_t count);
 // does not count.
 inline constexpr size_t kMaxDeferredCalls = 256;
 
+// Blocks that all requests of one tenant may wait for on one device: what they make
+// the daemon remember, and plan again, is bounded for all its sessions together.
+inline constexpr size_t kMaxWaitingBlocks = 4096;
+
 // A block as its holder sees it: the facts that an import needs.
 struct GrantedBlock {
   BlockId id;

@@ -26,6 +26,8 @@ v1::MemoryRefusal::Limit LimitMessage(LimitKind limit) {
       return v1::MemoryRefusal::LIMIT_DRIVER;
     case LimitKind::kWaitingCalls:
       return v1::MemoryRefusal::LIMIT_WAITING_CALLS;
+    case LimitKind::kWaitingBlocks:
+      return v1::MemoryRefusal::LIMIT_WAITING_BLOCKS;
   }
   return v1::MemoryRefusal::LIMIT_UNSPECIFIED;
 }

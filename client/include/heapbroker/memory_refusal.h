@@ -23,6 +23,7 @@ struct MemoryRefusal {
     kMemoryMaps,          // Blocks that the daemon has mappings for (vm.max_map_count).
     kDriver,              // Bytes: the driver had less than the heap's budget.
     kWaitingCalls,        // Calls of this session that wait.
+    kWaitingBlocks,       // Blocks that requests of this user wait for.
   };
 
   // Not even if everything else were given back: asking again is of no use. Else

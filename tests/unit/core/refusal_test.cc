@@ -17,7 +17,7 @@ using ::testing::Not;
 constexpr LimitKind kAllKinds[] = {LimitKind::kHeapBudget,         LimitKind::kMaxAllocationSize,
                                    LimitKind::kMaxAllocationCount, LimitKind::kDescriptors,
                                    LimitKind::kMemoryMaps,         LimitKind::kDriver,
-                                   LimitKind::kWaitingCalls};
+                                   LimitKind::kWaitingCalls,       LimitKind::kWaitingBlocks};
 
 Refusal Bytewise() {
   Refusal refusal;
@@ -81,8 +81,9 @@ TEST(RefusalTest, SaysThatWaitingIsOfNoUseWhereItNeverFits) {
 }
 
 TEST(RefusalTest, CountsAreNotCalledBytes) {
-  for (LimitKind kind : {LimitKind::kMaxAllocationCount, LimitKind::kDescriptors,
-                         LimitKind::kMemoryMaps, LimitKind::kWaitingCalls}) {
+  for (LimitKind kind :
+       {LimitKind::kMaxAllocationCount, LimitKind::kDescriptors, LimitKind::kMemoryMaps,
+        LimitKind::kWaitingCalls, LimitKind::kWaitingBlocks}) {
     const std::string text = Sentence(Countwise(kind));
     EXPECT_THAT(text, HasSubstr("64 of 64 "));
     EXPECT_THAT(text, HasSubstr("asked for were 2 more; "));

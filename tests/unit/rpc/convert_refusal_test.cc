@@ -52,6 +52,7 @@ TEST(ConvertRefusalTest, HasAWordForEveryLimit) {
   EXPECT_EQ(LimitMessage(LimitKind::kMemoryMaps), v1::MemoryRefusal::LIMIT_MEMORY_MAPS);
   EXPECT_EQ(LimitMessage(LimitKind::kDriver), v1::MemoryRefusal::LIMIT_DRIVER);
   EXPECT_EQ(LimitMessage(LimitKind::kWaitingCalls), v1::MemoryRefusal::LIMIT_WAITING_CALLS);
+  EXPECT_EQ(LimitMessage(LimitKind::kWaitingBlocks), v1::MemoryRefusal::LIMIT_WAITING_BLOCKS);
 }
 
 TEST(ConvertRefusalTest, TravelsAsGoogleRpcStatus) {
