@@ -118,12 +118,13 @@ absl::Status Daemon::Serve() {
   session_options.max_sessions.clients =
       MaxPeers(session_options.max_sessions.clients, limits_.descriptors);
   RpcServerOptions rpc_options;
+  rpc_options.daemon_uid = geteuid();
   rpc_options.max_connections = MaxPeers(rpc_options.max_connections, limits_.descriptors);
   session_server_ = std::make_unique<SessionServer>(std::move(session_listener), sessions_,
                                                     devices_->all(), session_options, logger_);
   HB_ASSIGN_OR_RETURN(rpc_server_, RpcServer::Start(std::move(rpc_listener),
                                                     {*memory_service_, *stats_service_,
-                                                     *admin_service_, health_service_},
+                                                     *admin_service_, health_service_, sessions_},
                                                     rpc_options));
   HB_RETURN_IF_ERROR(session_server_->Start());
   health_service_.SetHealth(Health::kServing);

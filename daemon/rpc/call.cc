@@ -24,10 +24,6 @@ absl::Time DeadlineOf(const grpc::ServerContext& context) {
 
 }  // namespace
 
-absl::Status ShuttingDown() {
-  return absl::UnavailableError("the daemon is shutting down; connect again when it is back");
-}
-
 void Call::Begin(std::unique_ptr<Transport> transport) {
   if (!live_.Add(shared_from_this())) return;
   transport_ = std::move(transport);
@@ -56,13 +52,13 @@ void Call::OnArrival(bool ok) {
   }
   // After the state: a server that shuts down either finds this call open among
   // those that have arrived, or is found closed here.
-  const bool accepted = live_.Arrive(this);
-  if (!accepted) {
-    Abort(ShuttingDown());
+  const grpc::ServerContext& context = transport_->context;
+  const Caller caller{ReadSessionToken(context.client_metadata()), DeadlineOf(context)};
+  const absl::Status accepted = live_.Arrive(this, caller);
+  if (!accepted.ok()) {
+    Abort(accepted);
   } else if (open) {
-    const grpc::ServerContext& context = transport_->context;
-    Handle(Caller{ReadSessionToken(context.client_metadata()), DeadlineOf(context)},
-           std::move(transport_->request));
+    Handle(caller, std::move(transport_->request));
   }
   EndOperation();
 }

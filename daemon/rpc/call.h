@@ -18,9 +18,6 @@
 
 namespace heapbroker {
 
-// UNAVAILABLE: what every call ends with when the server shuts down.
-absl::Status ShuttingDown();
-
 // The life of one call:
 //
 //     kRequested ──▶ kOpen ──▶ kFinishing     the service or Abort() ends it

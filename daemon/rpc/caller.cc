@@ -64,6 +64,12 @@ bool IsAdministrator(const Session& session, uid_t daemon_uid) {
   return session.identity.uid == 0 || session.identity.uid == daemon_uid;
 }
 
+Standing StandingOf(const Sessions& sessions, const Caller& caller, uid_t daemon_uid) {
+  const absl::StatusOr<std::optional<Session>> session = FindSession(sessions, caller);
+  if (!session.ok() || !session->has_value()) return Standing::kNobody;
+  return IsAdministrator(**session, daemon_uid) ? Standing::kAdministrator : Standing::kSession;
+}
+
 absl::StatusOr<Session> FindAdministrator(const Sessions& sessions, const Caller& caller,
                                           uid_t daemon_uid, absl::string_view what) {
   HB_ASSIGN_OR_RETURN(std::optional<Session> session, FindSession(sessions, caller));

@@ -42,6 +42,10 @@ absl::StatusOr<Session> FindClientSession(const Sessions& sessions, const Caller
 // Root and the daemon's own user.
 bool IsAdministrator(const Session& session, uid_t daemon_uid);
 
+// What a caller has shown of who it is.
+enum class Standing { kNobody, kSession, kAdministrator };
+Standing StandingOf(const Sessions& sessions, const Caller& caller, uid_t daemon_uid);
+
 // The session of a call that only administrators may make; an observer's will do.
 //   UNAUTHENTICATED    no token, or one that names no open session
 //   PERMISSION_DENIED  the session is nobody's who may; `what` is what they may do:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/health_service.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,9 @@ namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+
+// More than a machine has clients that watch; each costs what any open call does.
+constexpr size_t kMaxWatchers = 512;
 
 bool IsKnown(const std::string& service) {
   return service.empty() || service == "heapbroker.v1.MemoryBroker" ||
@@ -26,7 +30,9 @@ void HealthService::SetHealth(Health health) {
     MutexLock lock(mutex_);
     if (health_ == health) return;
     health_ = health;
-    for (const auto& [id, watcher] : watchers_) watchers.push_back(watcher);
+    for (const auto& [id, watcher] : watchers_) {
+      if (watcher.has_value()) watchers.push_back(*watcher);
+    }
   }
   for (const Watcher& watcher : watchers) watcher.Changed();
 }
@@ -56,19 +62,25 @@ void HealthService::Watch(const Caller& /*caller*/, const HealthCheckRequest& re
                           StreamReply<HealthCheckResponse> reply) {
   const bool known = IsKnown(request.service());
   reply.SetSource([this, known] { return Now(known); });
-  if (known) {
-    uint64_t id = 0;
-    {
-      MutexLock lock(mutex_);
-      id = ++last_watcher_;
-      watchers_.emplace(id, reply);
-    }
-    reply.OnCancelled([this, id] {
-      MutexLock lock(mutex_);
-      watchers_.erase(id);
-    });
+  const std::optional<uint64_t> id =
+      AddWatcher(known ? std::optional<Watcher>(reply) : std::nullopt);
+  if (!id.has_value()) {
+    return reply.Finish(absl::ResourceExhaustedError(
+        absl::StrCat("the daemon has ", kMaxWatchers,
+                     " streams of Health.Watch, and no more; end one, or call Check")));
   }
+  reply.OnCancelled([this, id = *id] {
+    MutexLock lock(mutex_);
+    watchers_.erase(id);
+  });
   reply.Changed();
+}
+
+std::optional<uint64_t> HealthService::AddWatcher(std::optional<Watcher> watcher) {
+  MutexLock lock(mutex_);
+  if (watchers_.size() == kMaxWatchers) return std::nullopt;
+  watchers_.emplace(++last_watcher_, std::move(watcher));
+  return last_watcher_;
 }
 
 }  // namespace heapbroker

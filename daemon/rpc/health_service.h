@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/base/mutex.h"
@@ -31,6 +32,7 @@ class HealthService {
   void Check(const Caller& caller, const grpc::health::v1::HealthCheckRequest& request,
              UnaryReply<grpc::health::v1::HealthCheckResponse> reply);
   // A service that is not here is SERVICE_UNKNOWN, and stays so.
+  //   RESOURCE_EXHAUSTED  there are as many streams as there may be
   void Watch(const Caller& caller, const grpc::health::v1::HealthCheckRequest& request,
              StreamReply<grpc::health::v1::HealthCheckResponse> reply);
 
@@ -38,11 +40,14 @@ class HealthService {
   using Watcher = StreamReply<grpc::health::v1::HealthCheckResponse>;
 
   grpc::health::v1::HealthCheckResponse Now(bool known) const;
+  // The number of one more stream; empty where there are as many as there may be.
+  // `watcher` is told of changes, where it is set.
+  std::optional<uint64_t> AddWatcher(std::optional<Watcher> watcher);
 
   mutable Mutex mutex_;
   Health health_ ABSL_GUARDED_BY(mutex_) = Health::kNotServing;
   uint64_t last_watcher_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::optional<Watcher>> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace heapbroker

@@ -4,26 +4,57 @@
 
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
+
 namespace heapbroker {
+
+absl::Status ShuttingDown() {
+  return absl::UnavailableError("the daemon is shutting down; connect again when it is back");
+}
 
 bool LiveCalls::Add(const std::shared_ptr<Call>& call) {
   MutexLock lock(mutex_);
   if (closed_) return false;
-  calls_.emplace(call.get(), Entry{call});
+  calls_.emplace(call.get(), Entry{.call = call});
   return true;
 }
 
-bool LiveCalls::Arrive(Call* call) {
+absl::Status LiveCalls::Arrive(Call* call, const Caller& caller) {
+  const Standing standing = standing_(caller);
   MutexLock lock(mutex_);
-  calls_[call].arrived = true;
+  Entry& entry = calls_[call];
+  entry.arrived = true;
   ++arrived_;
-  return !closed_;
+  if (closed_) return ShuttingDown();
+  const absl::Status room = CheckRoomFor(standing);
+  if (!room.ok()) return room;
+  entry.counted_as = standing;
+  ++counted_;
+  if (standing == Standing::kNobody) ++without_session_;
+  return absl::OkStatus();
+}
+
+absl::Status LiveCalls::CheckRoomFor(Standing caller) const {
+  if (caller == Standing::kNobody && without_session_ >= limits_.without_session) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the daemon has ", without_session_, " of ", limits_.without_session,
+                     " calls without a session; read the answers of yours, or send a session's "
+                     "token with each"));
+  }
+  const bool administrator = caller == Standing::kAdministrator;
+  const size_t limit = limits_.all + (administrator ? limits_.reserved : 0);
+  if (counted_ < limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the daemon has ", counted_, " of ", limit,
+                   " calls; read the answers of yours, or try again later"));
 }
 
 void LiveCalls::Remove(Call* call) {
   MutexLock lock(mutex_);
   const auto found = calls_.find(call);
   if (found->second.arrived) --arrived_;
+  if (found->second.counted_as.has_value()) --counted_;
+  if (found->second.counted_as == Standing::kNobody) --without_session_;
   calls_.erase(found);
   // Under the mutex: whoever waits may destroy this object as soon as it sees
   // that nothing is left.
@@ -45,8 +76,7 @@ std::vector<std::shared_ptr<Call>> LiveCalls::Arrived() const {
   return arrived;
 }
 
-bool LiveCalls::WaitUntilNoneArrived(std::chrono::milliseconds timeout) {
-  const auto end = std::chrono::steady_clock::now() + timeout;
+bool LiveCalls::WaitUntilNoneArrived(std::chrono::steady_clock::time_point end) {
   MutexLock lock(mutex_);
   while (arrived_ > 0) {
     const auto left = end - std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@
 #include "daemon/rpc/call.h"
 #include "daemon/rpc/methods.h"
 #include "daemon/rpc/queue_event.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
@@ -25,7 +26,7 @@ constexpr std::chrono::milliseconds kGrpcShutdownTime(300);
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
                                                             const RpcServices& services,
                                                             const RpcServerOptions& options) {
-  std::unique_ptr<RpcServer> self(new RpcServer());
+  std::unique_ptr<RpcServer> self(new RpcServer(services.sessions, options));
   self->methods_ = std::make_unique<RpcMethods>(services.memory, services.stats, services.admin,
                                                 services.health);
   grpc::ServerBuilder builder;
@@ -44,6 +45,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_calls_per_connection);
+  // The one bound on what a client can make gRPC keep that never lets a call arrive.
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("heapbroker").Resize(static_cast<size_t>(options.max_memory.count())));
   self->server_ = builder.BuildAndStart();
   if (self->server_ == nullptr) return absl::InternalError("gRPC could not start a server");
 
@@ -64,7 +68,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   return self;
 }
 
-RpcServer::RpcServer() = default;
+RpcServer::RpcServer(const Sessions& sessions, const RpcServerOptions& options)
+    : live_(options.max_calls, [&sessions, daemon_uid = options.daemon_uid](const Caller& caller) {
+        return StandingOf(sessions, caller, daemon_uid);
+      }) {}
 
 RpcServer::~RpcServer() { Shutdown(); }
 
@@ -82,8 +89,13 @@ void RpcServer::Shutdown() {
   if (server_ == nullptr) return;
   if (acceptor_ != nullptr) acceptor_->Stop();
   live_.Close();
-  for (const std::shared_ptr<Call>& call : live_.Arrived()) call->Abort(ShuttingDown());
-  live_.WaitUntilNoneArrived(kGoodbyeTime);
+  const auto goodbye = std::chrono::steady_clock::now() + kGoodbyeTime;
+  for (const std::shared_ptr<Call>& call : live_.Arrived()) {
+    // Telling each costs a system call. Those that are left end with their connections.
+    if (std::chrono::steady_clock::now() >= goodbye) break;
+    call->Abort(ShuttingDown());
+  }
+  live_.WaitUntilNoneArrived(goodbye);
   if (acceptor_ != nullptr) acceptor_->ShutDownConnections();
   server_->Shutdown(std::chrono::system_clock::now() + kGrpcShutdownTime);
   live_.WaitUntilEmpty();

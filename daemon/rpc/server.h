@@ -5,6 +5,8 @@
 #ifndef DAEMON_RPC_SERVER_H_
 #define DAEMON_RPC_SERVER_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/core/sessions.h"
 #include "daemon/messages/limits.h"
 #include "daemon/rpc/admin_service.h"
 #include "daemon/rpc/beats.h"
@@ -25,6 +28,7 @@
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "heapbroker/units.h"
 
 namespace heapbroker {
 
@@ -36,8 +40,17 @@ struct RpcServerOptions {
   int threads = 2;
   // A connection that has not spoken HTTP/2 by then is closed.
   absl::Duration handshake_timeout = absl::Seconds(10);
-  // Calls of one connection at a time; a client's further ones wait in it.
+  // Calls of one connection at a time; a client's further ones wait in it. gRPC holds
+  // only clients to it that acknowledge their connection's settings.
   int max_calls_per_connection = 256;
+  // Calls in all; what comes beyond is refused.
+  CallLimits max_calls;
+  // What connections, and requests that have not arrived in full, may take; where that
+  // is not enough, gRPC closes connections that nobody uses, and then ends calls, of
+  // any client, until it is.
+  Bytes max_memory = MiB(128);
+  // The daemon's own user, who is an administrator, as root is.
+  uid_t daemon_uid = 0;
   // Connections in all; what comes beyond is closed at once. Each takes two
   // descriptors, so where these are few the bound has to be lower.
   size_t max_connections = 1024;
@@ -49,6 +62,8 @@ struct RpcServices {
   PoolStatsService& stats;
   AdminService& admin;
   HealthService& health;
+  // Whom the calls are from.
+  const Sessions& sessions;
 };
 
 // Serves from Start() until Shutdown(). Every method is on the completion queue:
@@ -80,7 +95,7 @@ class RpcServer {
   uint64_t refused_connections() const;
 
  private:
-  RpcServer();
+  RpcServer(const Sessions& sessions, const RpcServerOptions& options);
 
   void RunQueue();
 

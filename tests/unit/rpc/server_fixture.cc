@@ -59,9 +59,9 @@ ServerFixture::ServerFixture(size_t device_count)
 
 absl::StatusOr<std::unique_ptr<RpcServer>> ServerFixture::StartServer(
     UniqueFd listener, const RpcServerOptions& options) {
-  return RpcServer::Start(std::move(listener),
-                          {memory_service_, stats_service_, admin_service_, health_service_},
-                          options);
+  return RpcServer::Start(
+      std::move(listener),
+      {memory_service_, stats_service_, admin_service_, health_service_, sessions_}, options);
 }
 
 ServerFixture::~ServerFixture() {
