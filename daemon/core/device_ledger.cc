@@ -101,7 +101,7 @@ absl::StatusOr<std::variant<Grant, Deferred>> DeviceLedger::Allocate(SessionId s
 
 absl::Status DeviceLedger::Release(SessionId session, absl::Span<const BlockId> blocks,
                                    Effects& effects) {
-  HB_RETURN_IF_ERROR(CheckCount("block_ids", blocks.size()));
+  HB_RETURN_IF_ERROR(CheckBlockCount("block_ids", blocks.size()));
   for (size_t i = 0; i < blocks.size(); ++i) {
     // Few enough to compare each with each.
     if (std::find(blocks.begin(), blocks.begin() + i, blocks[i]) != blocks.begin() + i) {

@@ -112,7 +112,6 @@ class DeviceLedger {
   void CapCache(SessionId session);
   absl::StatusOr<Order> SegmentOrder(const SegmentWaiter& waiter, TenantId tenant,
                                      SegmentId segment);
-  static absl::Status CheckCount(absl::string_view field, size_t count);
   absl::Status CheckRequest(size_t index, const BlockRequest& request) const;
 
   // What becomes of the memory that an order got, or did not get.

@@ -10,12 +10,6 @@
 
 namespace heapbroker {
 
-absl::Status DeviceLedger::CheckCount(absl::string_view field, size_t count) {
-  if (count >= 1 && count <= kMaxBlocksPerCall) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": has ", count, " entries; allowed are 1 to ", kMaxBlocksPerCall));
-}
-
 absl::Status DeviceLedger::CheckRequest(size_t index, const BlockRequest& request) const {
   if (request.size == Bytes() || request.size > device_.max_allocation_size) {
     return absl::InvalidArgumentError(
@@ -56,7 +50,7 @@ absl::StatusOr<Want> DeviceLedger::WantOf(size_t index, const BlockRequest& requ
 absl::StatusOr<Order> DeviceLedger::LeaseOrder(SessionId session, CallId call,
                                                const AllocateRequest& request) {
   HB_ASSIGN_OR_RETURN(const TenantId tenant, TenantOf(session));
-  HB_RETURN_IF_ERROR(CheckCount("blocks", request.blocks.size()));
+  HB_RETURN_IF_ERROR(CheckBlockCount("blocks", request.blocks.size()));
   Order order{OrderId(++last_order_),
               call,
               session,

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
 #include "daemon/core/block_class.h"
@@ -66,6 +68,10 @@ struct AllocateRequest {
 // device address follow; Vulkan promises nothing beyond a page.
 inline constexpr Bytes kMaxAlignment = Bytes(4096);
 inline constexpr size_t kMaxBlocksPerCall = 256;
+// Edges ask this before they look at a list: what is in one that is too long costs
+// nobody anything.
+//   INVALID_ARGUMENT  none, or too many; `field` is the list's name
+absl::Status CheckBlockCount(absl::string_view field, size_t count);
 // Calls of one session on one device that are answered later, at a time: what it
 // can make the daemon remember, and look at again, is bounded.
 inline constexpr size_t kMaxDeferredCalls = 256;

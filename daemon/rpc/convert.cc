@@ -21,6 +21,12 @@ absl::Status BadField(absl::string_view field, absl::string_view problem) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", problem));
 }
 
+// Before anything is done for each entry of a list. That there is none is for others to
+// judge.
+absl::Status CheckNotTooMany(absl::string_view field, int entries) {
+  return entries == 0 ? absl::OkStatus() : CheckBlockCount(field, entries);
+}
+
 // proto3 keeps numbers that the enum does not have.
 absl::StatusOr<MemoryKind> KindOf(v1::MemoryKind kind, absl::string_view field) {
   switch (kind) {
@@ -163,6 +169,7 @@ absl::StatusOr<BlockRequest> BlockRequestOf(const v1::BlockRequest& message,
 
 absl::StatusOr<std::vector<BlockId>> BlockIdsOf(const v1::ReleaseRequest& message) {
   std::vector<BlockId> ids;
+  HB_RETURN_IF_ERROR(CheckNotTooMany("block_ids", message.block_ids_size()));
   ids.reserve(message.block_ids_size());
   for (const uint64_t id : message.block_ids()) {
     if (id == 0) {
@@ -204,6 +211,7 @@ void FillBlock(const GrantedBlock& block, const DeviceInfo& device, v1::Block& o
 
 absl::StatusOr<AllocateRequest> AllocateRequestOf(const v1::AllocateRequest& message,
                                                   const CallTimes& times) {
+  HB_RETURN_IF_ERROR(CheckNotTooMany("blocks", message.blocks_size()));
   AllocateRequest request;
   request.request_id = RequestId(message.request_id());
   HB_ASSIGN_OR_RETURN(request.priority, PriorityOf(message.priority()));

@@ -5,8 +5,10 @@
 //
 // What only a message can get wrong is checked here: a field that must be set,
 // an enum that this version does not know, fields that exclude each other. Sizes,
-// alignments and ids are checked by the core, which knows their limits. Every
-// error is INVALID_ARGUMENT and begins with the field's name.
+// alignments and ids are checked by the core, which knows their limits; a list is
+// counted before it is looked at, so that no refused request costs, or leaves in a
+// recording, more than one that is granted. Every error is INVALID_ARGUMENT and begins
+// with the field's name.
 #ifndef DAEMON_RPC_CONVERT_H_
 #define DAEMON_RPC_CONVERT_H_
 

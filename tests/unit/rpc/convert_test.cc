@@ -214,6 +214,22 @@ TEST(ConvertTest, RefusesBlockIdZero) {
               StartsWith("block_ids[1]: "));
 }
 
+// However much is wrong with the entries: nobody looks at them.
+TEST(ConvertTest, CountsAListBeforeItLooksAtIt) {
+  v1::AllocateRequest allocate;
+  for (int i = 0; i < 256; ++i) allocate.add_blocks();
+  EXPECT_THAT(Converted(allocate), IsOk());
+  for (int i = 0; i < 32'000; ++i) allocate.add_blocks()->set_heap_key("devcie_local");
+  EXPECT_EQ(Converted(allocate).status(),
+            absl::InvalidArgumentError("blocks: has 32256 entries; allowed are 1 to 256"));
+  v1::ReleaseRequest release;
+  for (int i = 0; i < 256; ++i) release.add_block_ids(7);
+  EXPECT_THAT(ReleaseTargetOf(release), IsOk());
+  release.add_block_ids(0);
+  EXPECT_EQ(ReleaseTargetOf(release).status(),
+            absl::InvalidArgumentError("block_ids: has 257 entries; allowed are 1 to 256"));
+}
+
 TEST(ConvertTest, TellsTheModesOfOpenSegmentApart) {
   v1::OpenSegmentRequest message;
   message.set_name("weights");
