@@ -11,7 +11,7 @@ namespace heapbroker {
 
 // Descriptors that are open now, the counting's own left out. 0 where the
 // process cannot be asked: /proc is not mounted, or there is no descriptor left
-// to read it with. Takes time in proportion to the count.
+// to read it with. Before Linux 6.2 it takes time in proportion to the count.
 uint64_t OpenDescriptorCount();
 
 // The soft limit (RLIMIT_NOFILE). Where there is none, the largest value of the

@@ -87,7 +87,7 @@ absl::Status Daemon::Build(const DaemonOptions& options) {
   memory_service_ =
       std::make_unique<MemoryBrokerService>(sessions_, *devices_, pending_, watches_, clock_);
   stats_service_ = std::make_unique<PoolStatsService>(
-      sessions_, *devices_, PoolStatsOptions{kVersion, clock_.Now(), geteuid()});
+      sessions_, *devices_, clock_, PoolStatsOptions{kVersion, clock_.Now(), geteuid()});
   admin_service_ = std::make_unique<AdminService>(sessions_, *devices_, geteuid());
   return absl::OkStatus();
 }

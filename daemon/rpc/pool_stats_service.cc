@@ -16,19 +16,29 @@
 namespace heapbroker {
 namespace {
 
-// More streams than any machine has people who look at it; each costs a snapshot
-// of every device at every beat.
+// More streams than any machine has people who look at it.
 constexpr size_t kMaxWatchers = 256;
 constexpr absl::Duration kMinInterval = absl::Milliseconds(100);
 constexpr absl::Duration kMaxInterval = absl::Hours(1);
 
+// All streams share a snapshot for half of the shortest interval, so that each beat
+// still brings another one, and the devices are asked twenty times a second at most.
+constexpr absl::Duration kSharedFor = absl::Milliseconds(50);
+// On older kernels counting descriptors means listing them, which takes milliseconds
+// where there are thousands.
+constexpr absl::Duration kDescriptorsCountedFor = absl::Seconds(1);
+
 }  // namespace
 
 PoolStatsService::PoolStatsService(const Sessions& sessions, const Devices& devices,
-                                   PoolStatsOptions options)
-    : sessions_(sessions), devices_(devices), options_(std::move(options)) {}
+                                   const Clock& clock, PoolStatsOptions options)
+    : sessions_(sessions),
+      devices_(devices),
+      options_(std::move(options)),
+      open_descriptors_(clock, kDescriptorsCountedFor, OpenDescriptorCount),
+      streamed_(clock, kSharedFor, [this] { return SerializeToBuffer(Now()); }) {}
 
-v1::GetStatsResponse PoolStatsService::Now() const {
+v1::GetStatsResponse PoolStatsService::Now() {
   v1::GetStatsResponse response;
   response.set_version(options_.version);
   *response.mutable_start_time() = TimestampMessage(options_.start_time);
@@ -38,7 +48,7 @@ v1::GetStatsResponse PoolStatsService::Now() const {
   const Sessions::Counts counts = sessions_.Count();
   response.set_client_sessions(static_cast<uint32_t>(counts.clients));
   response.set_observer_sessions(static_cast<uint32_t>(counts.observers));
-  response.set_open_descriptors(OpenDescriptorCount());
+  response.set_open_descriptors(open_descriptors_.Get());
   response.set_max_descriptors(DescriptorLimit());
   return response;
 }
@@ -70,7 +80,7 @@ void PoolStatsService::WatchStats(const Caller& caller, const v1::WatchStatsRequ
         absl::StrCat("the daemon has ", kMaxWatchers,
                      " streams of WatchStats, and no more; end one, or call GetStats")));
   }
-  reply.SetSource([this] { return Now(); });
+  reply.SetSharedSource([this] { return streamed_.Get(); });
   reply.Changed();
   const uint64_t beat = beats.Add(*interval, [reply] { reply.Changed(); });
   reply.OnCancelled([this, &beats, beat] {

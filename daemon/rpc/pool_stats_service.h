@@ -8,16 +8,19 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "daemon/core/devices.h"
 #include "daemon/core/sessions.h"
 #include "daemon/rpc/beats.h"
 #include "daemon/rpc/caller.h"
 #include "daemon/rpc/convert_stats.h"
+#include "daemon/rpc/recent_value.h"
 #include "daemon/rpc/stream_call.h"
 #include "daemon/rpc/unary_call.h"
 #include "heapbroker/v1/stats.pb.h"
@@ -31,17 +34,19 @@ struct PoolStatsOptions {
   uid_t daemon_uid = 0;
 };
 
-// Thread-safe. GetStats and WatchStats read the process's descriptor table;
-// nothing else makes a system call, and nothing blocks.
+// Thread-safe. GetStats and WatchStats read the process's descriptor table, once a
+// second at most; nothing else makes a system call, and nothing blocks.
 class PoolStatsService {
  public:
-  // Both must outlive the service.
-  PoolStatsService(const Sessions& sessions, const Devices& devices, PoolStatsOptions options);
+  // All must outlive the service.
+  PoolStatsService(const Sessions& sessions, const Devices& devices, const Clock& clock,
+                   PoolStatsOptions options);
 
   void GetStats(const Caller& caller, const v1::GetStatsRequest& request,
                 UnaryReply<v1::GetStatsResponse> reply);
   // `beats` is the server's, and outlives the call. A client that reads slowly
-  // misses what was true meanwhile.
+  // misses what was true meanwhile. What all streams cost together does not grow with
+  // their number: they are sent one snapshot, for 50 ms.
   void WatchStats(const Caller& caller, const v1::WatchStatsRequest& request,
                   StreamReply<v1::GetStatsResponse> reply, Beats& beats);
   void ListSessions(const Caller& caller, const v1::ListSessionsRequest& request,
@@ -54,7 +59,7 @@ class PoolStatsService {
                     UnaryReply<v1::ListSegmentsResponse> reply);
 
  private:
-  v1::GetStatsResponse Now() const;
+  v1::GetStatsResponse Now();
   absl::StatusOr<absl::Duration> CheckWatch(const Caller& caller,
                                             const v1::WatchStatsRequest& request) const;
   absl::StatusOr<v1::ListSessionsResponse> DoListSessions(const Caller& caller,
@@ -74,6 +79,8 @@ class PoolStatsService {
   const Sessions& sessions_;
   const Devices& devices_;
   const PoolStatsOptions options_;
+  RecentValue<uint64_t> open_descriptors_;
+  RecentValue<grpc::ByteBuffer> streamed_;  // GetStatsResponse.
 
   // Streams of WatchStats that are open, of all servers together.
   Mutex mutex_;

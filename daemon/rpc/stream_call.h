@@ -69,6 +69,13 @@ class StreamReply {
       return std::optional<WritingCall::Next>(WritingCall::Next{SerializeToBuffer(source())});
     });
   }
+  // As SetSource, for messages that several calls are sent: a Response, as
+  // SerializeToBuffer makes it.
+  void SetSharedSource(std::function<grpc::ByteBuffer()> source) const {
+    call_->SetSource([source = std::move(source)] {
+      return std::optional<WritingCall::Next>(WritingCall::Next{source()});
+    });
+  }
   void Changed() const { call_->Changed(); }
   void Finish(const absl::Status& status) const { call_->Finish(ToGrpcStatus(status)); }
 

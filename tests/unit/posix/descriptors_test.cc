@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "common/posix/unique_fd.h"
 #include "gtest/gtest.h"
 
@@ -20,6 +22,16 @@ TEST(DescriptorsTest, CountsWhatIsOpenAndNotTheCountingItself) {
     EXPECT_EQ(OpenDescriptorCount(), before + 2);
   }
   EXPECT_EQ(OpenDescriptorCount(), before);
+}
+
+TEST(DescriptorsTest, CountsThousandsAndThoseWithHighNumbers) {
+  const uint64_t before = OpenDescriptorCount();
+  std::vector<UniqueFd> open;
+  for (int i = 0; i < 700; ++i) open.emplace_back(dup(STDIN_FILENO));
+  EXPECT_EQ(OpenDescriptorCount(), before + 700);
+  // Leaves holes.
+  for (int i = 0; i < 700; i += 2) open[i].Reset();
+  EXPECT_EQ(OpenDescriptorCount(), before + 350);
 }
 
 TEST(DescriptorsTest, TellsTheSoftLimit) {

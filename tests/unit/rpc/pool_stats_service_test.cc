@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace heapbroker {
@@ -72,8 +73,12 @@ TEST_F(PoolStatsServiceTest, CountsOpenDescriptors) {
   const uint64_t before = GetStats().open_descriptors();
   const UniqueFd one(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const UniqueFd two(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const v1::GetStatsResponse after = GetStats();
-  EXPECT_EQ(after.open_descriptors(), before + 2);
+  v1::GetStatsResponse after;
+  // The figure may be a second old.
+  EXPECT_TRUE(WaitFor([&] {
+    after = GetStats();
+    return after.open_descriptors() == before + 2;
+  })) << after.open_descriptors();
   EXPECT_GT(after.max_descriptors(), after.open_descriptors());
 }
 

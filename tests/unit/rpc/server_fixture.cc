@@ -43,7 +43,7 @@ ServerFixture::ServerFixture(size_t device_count)
       second_broker_(SmallLedger(), {second_device_, executor_, events_, clock_, alarm_}),
       devices_(device_count == 1 ? std::vector<DeviceBroker*>{&broker_}
                                  : std::vector<DeviceBroker*>{&broker_, &second_broker_}),
-      stats_service_(sessions_, devices_, StatsOptions(kDaemonUid)) {
+      stats_service_(sessions_, devices_, clock_, StatsOptions(kDaemonUid)) {
   absl::StatusOr<UniqueFd> listener =
       ListenUnix(directory_.File("broker.sock"), SocketKind::kStream, 0600);
   EXPECT_TRUE(listener.ok()) << listener.status();

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 // PoolStats.WatchStats over the wire.
+#include <atomic>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -122,6 +125,39 @@ TEST_F(WatchStatsTest, OneMoreThanThereMayBeIsRefusedUntilOneEnds) {
     StatsStream another(*stats_, Every(absl::Hours(1)));
     return another.Read(response);
   }));
+}
+
+// While what they show changes all the time.
+TEST_F(WatchStatsTest, WhatManyStreamsCostDoesNotGrowWithTheirNumber) {
+  constexpr int kStreams = 100;
+  constexpr int kBeats = 5;
+  const TestSession session = OpenClient();
+  std::atomic<bool> stop{false};
+  AllocateRequest never_fits;
+  never_fits.blocks.push_back({.size = MiB(65)});
+  std::thread changing([&] {
+    for (uint64_t call = uint64_t{1} << 32; !stop.load(); ++call) {
+      (void)broker_.Allocate(session.session.id, CallId(call), never_fits);
+    }
+  });
+  std::vector<std::unique_ptr<StatsStream>> streams;
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(std::make_unique<StatsStream>(*stats_, Every(absl::Milliseconds(100))));
+  }
+  std::set<std::string> different;
+  for (int beat = 0; beat < kBeats; ++beat) {
+    for (const auto& stream : streams) {
+      v1::GetStatsResponse response;
+      ASSERT_TRUE(stream->Read(response));
+      different.insert(response.SerializeAsString());
+    }
+  }
+  const double lasted = absl::FDivDuration(absl::Now() - begin, absl::Milliseconds(50));
+  stop.store(true);
+  changing.join();
+  // Two threads may each have made one at the same time.
+  EXPECT_LE(different.size(), 2 * (lasted + 1));
 }
 
 TEST_F(WatchStatsTest, AReaderThatIsSlowGetsTheLatestAndNoHeapOfOldOnes) {
