@@ -6,32 +6,32 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
+#include "common/posix/log_limiter.h"
 #include "common/posix/logging.h"
 #include "daemon/core/device_observer.h"
 #include "daemon/trace/recorder.h"
 
 namespace heapbroker {
 
-// Thread-safe.
+// Clients can bring about warnings, with requests that the driver refuses: each device's
+// are written at a bounded rate. Thread-safe.
 class DeviceWatch final : public DeviceObserver {
  public:
   // Both must outlive this; without a recorder turns are not even made.
-  DeviceWatch(uint32_t device, Logger& logger, Recorder* recorder)
-      : device_(device), logger_(logger), recorder_(recorder) {}
+  DeviceWatch(uint32_t device, Logger& logger, Recorder* recorder);
 
   bool WantsTurns() const override { return recorder_ != nullptr; }
-  void OnTurn(RecordedTurn turn) override { recorder_->Record(device_, std::move(turn)); }
-  void OnWarning(std::string text) override {
-    logger_.Warning(absl::StrCat("device ", device_, ": ", text));
-  }
+  void OnTurn(RecordedTurn turn) override;
+  void OnWarning(std::string text) override;
 
  private:
   const uint32_t device_;
   Logger& logger_;
   Recorder* const recorder_;
+  Mutex mutex_;
+  LogLimiter limiter_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace heapbroker

@@ -21,7 +21,7 @@
 #include "common/posix/unique_fd.h"
 #include "daemon/core/requests.h"
 #include "daemon/messages/limits.h"
-#include "daemon/session/log_limiter.h"
+#include "common/posix/log_limiter.h"
 #include "daemon/session/open_session.h"
 #include "daemon/session/session_connection.h"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/session/log_limiter.h"
+#include "common/posix/log_limiter.h"
 
 #include <chrono>
 #include <string>

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "daemon/session/log_limiter.h"
+#include "common/posix/log_limiter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,17 +20,18 @@ bool LogLimiter::Take(Clock::time_point now) {
   return true;
 }
 
-void LogLimiter::Write(Clock::time_point now, LogLevel level, absl::string_view message) {
+std::optional<std::string> LogLimiter::Pass(Clock::time_point now, absl::string_view message) {
   if (!Take(now)) {
     ++left_out_;
-    return;
+    return std::nullopt;
   }
-  if (left_out_ == 0) {
-    logger_.Write(level, message);
-  } else {
-    logger_.Write(level, absl::StrCat(message, " (", left_out_, " such lines left out before)"));
-    left_out_ = 0;
-  }
+  const uint64_t left_out = std::exchange(left_out_, 0);
+  if (left_out == 0) return std::string(message);
+  return absl::StrCat(message, " (", left_out, " such lines left out before)");
+}
+
+void LogLimiter::Write(Clock::time_point now, LogLevel level, absl::string_view message) {
+  if (const auto line = Pass(now, message)) logger_.Write(level, *line);
 }
 
 }  // namespace heapbroker

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Keeps peers from filling the log.
-#ifndef DAEMON_SESSION_LOG_LIMITER_H_
-#define DAEMON_SESSION_LOG_LIMITER_H_
+#ifndef COMMON_POSIX_LOG_LIMITER_H_
+#define COMMON_POSIX_LOG_LIMITER_H_
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "common/posix/logging.h"
@@ -24,6 +26,9 @@ class LogLimiter {
 
   // `now` must not go backwards.
   void Write(Clock::time_point now, LogLevel level, absl::string_view message);
+  // The same for whoever writes by himself: the message as it is to be written; empty
+  // where it is left out.
+  std::optional<std::string> Pass(Clock::time_point now, absl::string_view message);
 
  private:
   // True when a message may be written at `now`, which is then counted.
@@ -39,4 +44,4 @@ class LogLimiter {
 };
 
 }  // namespace heapbroker
-#endif  // DAEMON_SESSION_LOG_LIMITER_H_
+#endif  // COMMON_POSIX_LOG_LIMITER_H_
