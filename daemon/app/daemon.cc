@@ -114,11 +114,13 @@ absl::Status Daemon::Serve() {
                       runtime_dir_.Listen("session.sock", SocketKind::kSeqPacket, mode));
   HB_ASSIGN_OR_RETURN(UniqueFd rpc_listener,
                       runtime_dir_.Listen("broker.sock", SocketKind::kStream, mode));
+  const Administrators administrators{geteuid()};
   SessionServerOptions session_options;
+  session_options.max_sessions.administrators = administrators;
   session_options.max_sessions.clients =
       MaxPeers(session_options.max_sessions.clients, limits_.descriptors);
   RpcServerOptions rpc_options;
-  rpc_options.daemon_uid = geteuid();
+  rpc_options.administrators = administrators;
   rpc_options.max_connections = MaxPeers(rpc_options.max_connections, limits_.descriptors);
   session_server_ = std::make_unique<SessionServer>(std::move(session_listener), sessions_,
                                                     devices_->all(), session_options, logger_);

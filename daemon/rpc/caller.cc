@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/session_metadata.h"
+#include "daemon/core/administrators.h"
 
 namespace heapbroker {
 
@@ -61,13 +62,15 @@ absl::StatusOr<Session> FindClientSession(const Sessions& sessions, const Caller
 }
 
 bool IsAdministrator(const Session& session, uid_t daemon_uid) {
-  return session.identity.uid == 0 || session.identity.uid == daemon_uid;
+  return Administrators{daemon_uid}.Include(session.identity.uid);
 }
 
-Standing StandingOf(const Sessions& sessions, const Caller& caller, uid_t daemon_uid) {
+Standing StandingOf(const Sessions& sessions, const Caller& caller,
+                    const Administrators& administrators) {
   const absl::StatusOr<std::optional<Session>> session = FindSession(sessions, caller);
   if (!session.ok() || !session->has_value()) return Standing::kNobody;
-  return IsAdministrator(**session, daemon_uid) ? Standing::kAdministrator : Standing::kSession;
+  return administrators.Include((*session)->identity.uid) ? Standing::kAdministrator
+                                                          : Standing::kSession;
 }
 
 absl::StatusOr<Session> FindAdministrator(const Sessions& sessions, const Caller& caller,

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "daemon/core/administrators.h"
 #include "daemon/core/sessions.h"
 #include "grpcpp/support/string_ref.h"
 
@@ -44,7 +45,8 @@ bool IsAdministrator(const Session& session, uid_t daemon_uid);
 
 // What a caller has shown of who it is.
 enum class Standing { kNobody, kSession, kAdministrator };
-Standing StandingOf(const Sessions& sessions, const Caller& caller, uid_t daemon_uid);
+Standing StandingOf(const Sessions& sessions, const Caller& caller,
+                    const Administrators& administrators);
 
 // The session of a call that only administrators may make; an observer's will do.
 //   UNAUTHENTICATED    no token, or one that names no open session

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/status_macros.h"
+#include "common/posix/peer.h"
 #include "common/posix/unix_socket.h"
 
 namespace heapbroker {
@@ -26,12 +27,13 @@ constexpr int kAcceptsPerRound = 16;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Start(
-    UniqueFd listener, size_t max_connections, Handler handler) {
+absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Start(UniqueFd listener,
+                                                                              const Limits& limits,
+                                                                              Handler handler) {
   HB_ASSIGN_OR_RETURN(Epoll epoll, Epoll::Create());
   HB_ASSIGN_OR_RETURN(WakeUp wake, WakeUp::Create());
   auto acceptor = std::unique_ptr<ConnectionAcceptor>(new ConnectionAcceptor(
-      std::move(listener), std::move(epoll), std::move(wake), max_connections, std::move(handler)));
+      std::move(listener), std::move(epoll), std::move(wake), limits, std::move(handler)));
   HB_RETURN_IF_ERROR(acceptor->epoll_.Add(acceptor->wake_.fd(), EPOLLIN, kWakeKey));
   HB_RETURN_IF_ERROR(acceptor->epoll_.Add(acceptor->listener_, EPOLLIN, kListenerKey));
   acceptor->thread_ = std::thread([raw = acceptor.get()] { raw->Run(); });
@@ -39,11 +41,11 @@ absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> ConnectionAcceptor::Start(
 }
 
 ConnectionAcceptor::ConnectionAcceptor(UniqueFd listener, Epoll epoll, WakeUp wake,
-                                       size_t max_connections, Handler handler)
+                                       const Limits& limits, Handler handler)
     : listener_(std::move(listener)),
       epoll_(std::move(epoll)),
       wake_(std::move(wake)),
-      max_connections_(max_connections),
+      limits_(limits),
       handler_(std::move(handler)),
       last_key_(kListenerKey) {}
 
@@ -75,7 +77,7 @@ absl::Status ConnectionAcceptor::AcceptOne(bool* accepted) {
   HB_ASSIGN_OR_RETURN(UniqueFd connection, AcceptUnix(listener_));
   if (!connection) return absl::OkStatus();
   *accepted = true;
-  if (duplicates_.size() >= max_connections_) {
+  if (!HasRoomFor(connection)) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return absl::OkStatus();
   }
@@ -87,6 +89,13 @@ absl::Status ConnectionAcceptor::AcceptOne(bool* accepted) {
   count_.fetch_add(1, std::memory_order_relaxed);
   handler_(std::move(connection));
   return absl::OkStatus();
+}
+
+bool ConnectionAcceptor::HasRoomFor(const UniqueFd& connection) const {
+  if (duplicates_.size() < limits_.connections) return true;
+  if (duplicates_.size() >= limits_.connections + limits_.reserved) return false;
+  const absl::StatusOr<PeerCredentials> peer = GetPeerCredentials(connection);
+  return peer.ok() && limits_.administrators.Include(peer->uid);
 }
 
 void ConnectionAcceptor::Forget(uint64_t key) {

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "common/posix/epoll.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/core/administrators.h"
 
 namespace heapbroker {
 
@@ -30,24 +31,29 @@ namespace heapbroker {
 // would keep the socket for as long as something is unread.
 //
 // There is a bound on connections, since each costs two descriptors and its
-// peer's buffers before anyone knows who it is. One more than that is accepted and
-// closed at once: left in the kernel's queue, it would keep others waiting there
-// until they time out, and its peer would never learn why.
+// peer's buffers before it has shown a session. One more than that is accepted and
+// closed at once, unless it is an administrator's, as the kernel says: left in the
+// kernel's queue, it would keep others waiting there until they time out, and its peer
+// would never learn why.
 //
 // One thread, which sleeps until something happens. While descriptors or memory
 // are short it leaves the listener alone and tries again after a pause; who
 // wants to connect waits in the kernel's queue.
 class ConnectionAcceptor {
  public:
+  struct Limits {
+    size_t connections = 0;  // That have not ended, at a time.
+    size_t reserved = 0;     // As many more for administrators.
+    Administrators administrators;
+  };
   // Takes a connected, non-blocking socket.
   using Handler = std::function<void(UniqueFd connection)>;
 
-  // `listener` is a listening, non-blocking socket. There are never more than
-  // `max_connections` that have not ended. `handler` runs on the acceptor's
+  // `listener` is a listening, non-blocking socket. `handler` runs on the acceptor's
   // thread, and not after Stop() has returned.
   //   RESOURCE_EXHAUSTED, INTERNAL  what the kernel said
   static absl::StatusOr<std::unique_ptr<ConnectionAcceptor>> Start(UniqueFd listener,
-                                                                   size_t max_connections,
+                                                                   const Limits& limits,
                                                                    Handler handler);
 
   ConnectionAcceptor(const ConnectionAcceptor&) = delete;
@@ -68,12 +74,13 @@ class ConnectionAcceptor {
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
-  ConnectionAcceptor(UniqueFd listener, Epoll epoll, WakeUp wake, size_t max_connections,
+  ConnectionAcceptor(UniqueFd listener, Epoll epoll, WakeUp wake, const Limits& limits,
                      Handler handler);
 
   void Run();
   void AcceptWaiting();
   absl::Status AcceptOne(bool* accepted);
+  bool HasRoomFor(const UniqueFd& connection) const;
   void Forget(uint64_t key);
   void PauseListening();
   void ResumeListeningIfDue();
@@ -81,7 +88,7 @@ class ConnectionAcceptor {
   UniqueFd listener_;
   Epoll epoll_;
   WakeUp wake_;  // Signalled when the thread is to end.
-  const size_t max_connections_;
+  const Limits limits_;
   const Handler handler_;
 
   // Of the thread, and of others only after it has ended.

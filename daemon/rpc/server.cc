@@ -60,7 +60,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
   HB_ASSIGN_OR_RETURN(
       self->acceptor_,
       ConnectionAcceptor::Start(
-          std::move(listener), options.max_connections, [raw = self.get()](UniqueFd connection) {
+          std::move(listener),
+          {options.max_connections, options.reserved_connections, options.administrators},
+          [raw = self.get()](UniqueFd connection) {
             grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
             parameters.fd = connection.Release();
             raw->external_->HandleNewConnection(&parameters);
@@ -69,9 +71,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(UniqueFd listener,
 }
 
 RpcServer::RpcServer(const Sessions& sessions, const RpcServerOptions& options)
-    : live_(options.max_calls, [&sessions, daemon_uid = options.daemon_uid](const Caller& caller) {
-        return StandingOf(sessions, caller, daemon_uid);
-      }) {}
+    : live_(options.max_calls,
+            [&sessions, administrators = options.administrators](const Caller& caller) {
+              return StandingOf(sessions, caller, administrators);
+            }) {}
 
 RpcServer::~RpcServer() { Shutdown(); }
 

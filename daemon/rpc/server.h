@@ -5,8 +5,6 @@
 #ifndef DAEMON_RPC_SERVER_H_
 #define DAEMON_RPC_SERVER_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/core/administrators.h"
 #include "daemon/core/sessions.h"
 #include "daemon/messages/limits.h"
 #include "daemon/rpc/admin_service.h"
@@ -49,11 +48,12 @@ struct RpcServerOptions {
   // is not enough, gRPC closes connections that nobody uses, and then ends calls, of
   // any client, until it is.
   Bytes max_memory = MiB(128);
-  // The daemon's own user, who is an administrator, as root is.
-  uid_t daemon_uid = 0;
+  Administrators administrators;
   // Connections in all; what comes beyond is closed at once. Each takes two
   // descriptors, so where these are few the bound has to be lower.
   size_t max_connections = 1024;
+  // As many more for administrators.
+  size_t reserved_connections = 8;
 };
 
 // What is served. All must outlive the server.

@@ -75,10 +75,12 @@ SessionGate::SessionGate(Sessions& sessions, std::vector<DeviceBroker*> brokers,
                          SessionCountLimits limits)
     : sessions_(sessions), brokers_(std::move(brokers)), limits_(limits) {}
 
-absl::Status SessionGate::CheckCount(bool observer) const {
+absl::Status SessionGate::CheckCount(const SessionIdentity& identity) const {
+  const bool observer = identity.observer;
   const Sessions::Counts counts = sessions_.Count();
   const size_t count = observer ? counts.observers : counts.clients;
-  const size_t limit = observer ? limits_.observers : limits_.clients;
+  const size_t limit = (observer ? limits_.observers : limits_.clients) +
+                       (limits_.administrators.Include(identity.uid) ? limits_.reserved : 0);
   if (count < limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the daemon has ", count, " of ", limit,
                                                    observer ? " observer" : "",
@@ -86,7 +88,7 @@ absl::Status SessionGate::CheckCount(bool observer) const {
 }
 
 absl::StatusOr<std::unique_ptr<OpenSession>> SessionGate::Open(SessionIdentity identity) {
-  HB_RETURN_IF_ERROR(CheckCount(identity.observer));
+  HB_RETURN_IF_ERROR(CheckCount(identity));
   HB_ASSIGN_OR_RETURN(const SessionToken token, RandomToken());
   // From here on the destructor undoes what was done; nobody has the token yet.
   std::unique_ptr<OpenSession> open = absl::WrapUnique(

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "daemon/core/administrators.h"
 #include "daemon/core/device_broker.h"
 #include "daemon/core/requests.h"
 #include "daemon/core/sessions.h"
@@ -54,11 +55,14 @@ class OpenSession {
   const SessionToken token_;
 };
 
-// How many sessions there may be at once. Observers are counted apart, so that
-// clients that use up theirs cannot keep an administrator from looking.
+// How many sessions there may be at once. Observers are counted apart: those who look
+// take nothing from those who work. Of both there are more for administrators, so that
+// nobody who uses up all others keeps them from looking and trimming.
 struct SessionCountLimits {
   size_t clients = 1024;
   size_t observers = 64;
+  size_t reserved = 8;  // Of each.
+  Administrators administrators;
 };
 
 // Opens sessions. Not thread-safe; belongs to the session thread.
@@ -78,7 +82,7 @@ class SessionGate {
   absl::StatusOr<std::unique_ptr<OpenSession>> Open(SessionIdentity identity);
 
  private:
-  absl::Status CheckCount(bool observer) const;
+  absl::Status CheckCount(const SessionIdentity& identity) const;
 
   Sessions& sessions_;
   const std::vector<DeviceBroker*> brokers_;

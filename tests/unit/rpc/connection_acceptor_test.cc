@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,14 +30,15 @@ namespace {
 
 class ConnectionAcceptorTest : public testing::Test {
  protected:
-  explicit ConnectionAcceptorTest(size_t max_connections = 1000) {
+  explicit ConnectionAcceptorTest(const ConnectionAcceptor::Limits& limits = {
+                                      .connections = 1000}) {
     absl::StatusOr<UniqueFd> listener = ListenUnix(path_, SocketKind::kStream, 0600);
     EXPECT_TRUE(listener.ok()) << listener.status();
-    auto acceptor = ConnectionAcceptor::Start(*std::move(listener), max_connections,
-                                              [this](UniqueFd connection) {
-                                                MutexLock lock(mutex_);
-                                                accepted_.push_back(std::move(connection));
-                                              });
+    auto acceptor =
+        ConnectionAcceptor::Start(*std::move(listener), limits, [this](UniqueFd connection) {
+          MutexLock lock(mutex_);
+          accepted_.push_back(std::move(connection));
+        });
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
     acceptor_ = *std::move(acceptor);
   }
@@ -147,7 +149,9 @@ class FullConnectionAcceptorTest : public ConnectionAcceptorTest {
  protected:
   static constexpr size_t kMaxConnections = 3;
 
-  FullConnectionAcceptorTest() : ConnectionAcceptorTest(kMaxConnections) {
+  // `reserved`: for the user of the test, where that is an administrator.
+  explicit FullConnectionAcceptorTest(size_t reserved = 0)
+      : ConnectionAcceptorTest({kMaxConnections, reserved, {geteuid()}}) {
     while (held_.size() < kMaxConnections) held_.push_back(Connect());
     EXPECT_TRUE(WaitForConnections(kMaxConnections));
   }
@@ -189,6 +193,36 @@ TEST_F(FullConnectionAcceptorTest, TakesOneMoreForEachThatEnds) {
   EXPECT_TRUE(WaitFor([this] { return accepted() == kMaxConnections + 1; }));
   EXPECT_TRUE(IsClosed(Connect()));
   EXPECT_EQ(acceptor_->refused(), 2u);
+}
+
+class ReservingAcceptorTest : public FullConnectionAcceptorTest {
+ protected:
+  static constexpr size_t kReserved = 2;
+
+  ReservingAcceptorTest() : FullConnectionAcceptorTest(kReserved) {}
+};
+
+TEST_F(ReservingAcceptorTest, TakesAFewMoreOfAdministrators) {
+  for (size_t i = 1; i <= kReserved; ++i) {
+    held_.push_back(Connect());
+    EXPECT_TRUE(WaitForConnections(kMaxConnections + i));
+  }
+  EXPECT_TRUE(IsClosed(Connect()));
+  EXPECT_EQ(acceptor_->refused(), 1u);
+}
+
+TEST_F(ReservingAcceptorTest, TakesNoMoreOfOthers) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can connect as another user";
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
+  // Whoever connects is known by this.
+  ASSERT_EQ(seteuid(1001), 0);
+  const UniqueFd other = Connect();
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(IsClosed(other));
+  EXPECT_EQ(acceptor_->connections(), kMaxConnections);
+  held_.push_back(Connect());
+  EXPECT_TRUE(WaitForConnections(kMaxConnections + 1));
 }
 
 TEST_F(ConnectionAcceptorTest, EndsConnectionsOnBothSides) {

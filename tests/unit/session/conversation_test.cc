@@ -287,7 +287,8 @@ TEST_F(OneTenantConversationTest, AnObserverOfAnotherUserMayLook) {
 class TwoSessionsConversationTest : public ConversationTest {
  protected:
   TwoSessionsConversationTest()
-      : ConversationTest(TenantRule::kAnyTenant, {.clients = 2, .observers = 1}) {}
+      : ConversationTest(TenantRule::kAnyTenant,
+                         {.clients = 2, .observers = 1, .reserved = 1, .administrators = {500}}) {}
 };
 
 TEST_F(TwoSessionsConversationTest, OneMoreIsRefusedUntilOneEnds) {
@@ -313,6 +314,25 @@ TEST_F(TwoSessionsConversationTest, ObserversAreCountedApart) {
   Conversation observer = Begin();
   EXPECT_TRUE(Parse(observer.Handle(HelloPacket("ctl", true))).has_welcome());
   EXPECT_EQ(CodeOf(RefusedHello(HelloPacket("ctl", true))), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(TwoSessionsConversationTest, AFewMoreAreTheAdministrators) {
+  Conversation first = Begin(), second = Begin(), observer = Begin();
+  ASSERT_TRUE(Parse(first.Handle(HelloPacket())).has_welcome());
+  ASSERT_TRUE(Parse(second.Handle(HelloPacket())).has_welcome());
+  ASSERT_TRUE(Parse(observer.Handle(HelloPacket("ctl", true))).has_welcome());
+  constexpr PeerCredentials kRoot{.uid = 0, .gid = 0, .pid = 1};
+  constexpr PeerCredentials kDaemonsUser{.uid = 500, .gid = 500, .pid = 1};
+  for (const bool observes : {false, true}) {
+    for (const PeerCredentials& peer : {kRoot, kDaemonsUser}) {
+      Conversation administrator = Begin(peer);
+      EXPECT_TRUE(Parse(administrator.Handle(HelloPacket("ctl", observes))).has_welcome());
+      EXPECT_EQ(CodeOf(RefusedHello(HelloPacket("ctl", observes))),
+                absl::StatusCode::kResourceExhausted);
+      EXPECT_EQ(CodeOf(RefusedHello(HelloPacket("ctl", observes), kRoot)),
+                absl::StatusCode::kResourceExhausted);
+    }
+  }
 }
 
 // Two devices, the first of which serves one tenant only.
