@@ -196,9 +196,9 @@ DeviceStats DeviceBroker::Stats() const {
   return ledger_.Stats();
 }
 
-std::vector<SegmentStats> DeviceBroker::ListSegments() const {
+std::vector<SegmentStats> DeviceBroker::ListSegments(SegmentId after, size_t limit) const {
   MutexLock lock(mutex_);
-  return ledger_.ListSegments();
+  return ledger_.ListSegments(after, limit);
 }
 
 HolderStats DeviceBroker::Holdings(SessionId session) const {

@@ -5,6 +5,7 @@
 #define DAEMON_CORE_DEVICE_BROKER_H_
 
 #include <deque>
+#include <limits>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -141,8 +142,10 @@ class DeviceBroker {
   void EvictEverything();
 
   DeviceStats Stats() const;
-  // Ordered by id.
-  std::vector<SegmentStats> ListSegments() const;
+  // Ordered by id, those above `after` only, at most `limit`. The mutex is held for as
+  // long as that takes, so who serves clients sets a limit.
+  std::vector<SegmentStats> ListSegments(SegmentId after = SegmentId(),
+                                         size_t limit = std::numeric_limits<size_t>::max()) const;
   HolderStats Holdings(SessionId session) const;
   // Ordered by block id, those above `after` only, at most `limit`.
   std::vector<LeaseStats> ListLeases(BlockId after, size_t limit) const;

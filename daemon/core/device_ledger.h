@@ -88,7 +88,9 @@ class DeviceLedger {
   void EvictEverything(Effects& effects);
 
   DeviceStats Stats() const;
-  std::vector<SegmentStats> ListSegments() const { return segments_.List(); }
+  std::vector<SegmentStats> ListSegments(SegmentId after, size_t limit) const {
+    return segments_.List(after, limit);
+  }
   HolderStats Holdings(SessionId session) const;
   std::vector<LeaseStats> ListLeases(BlockId after, size_t limit) const;
 

@@ -177,9 +177,10 @@ uint32_t Segments::AttachmentsOf(SessionId session) const {
   return found == attachments_of_.end() ? 0 : found->second;
 }
 
-std::vector<SegmentStats> Segments::List() const {
+std::vector<SegmentStats> Segments::List(SegmentId after, size_t limit) const {
   std::vector<SegmentStats> list;
-  for (const auto& [id, key] : by_id_) {
+  for (auto at = by_id_.upper_bound(after); at != by_id_.end() && list.size() < limit; ++at) {
+    const auto& [id, key] = *at;
     const Segment& segment = table_.at(key);
     SegmentState state = SegmentState::kFilling;
     if (segment.state == State::kSealed) state = SegmentState::kSealed;

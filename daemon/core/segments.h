@@ -131,7 +131,8 @@ class Segments {
     Bytes allocated;
   };
   const Totals& totals() const { return totals_; }
-  std::vector<SegmentStats> List() const;
+  // Ordered by id, those above `after` only, at most `limit`.
+  std::vector<SegmentStats> List(SegmentId after, size_t limit) const;
 
  private:
   enum class State { kAbsent, kAllocating, kFilling, kSealed, kUnused };

@@ -163,9 +163,11 @@ absl::StatusOr<v1::ListSegmentsResponse> PoolStatsService::DoListSegments(
   HB_ASSIGN_OR_RETURN(const size_t page_size, PageSizeOf(request.page_size()));
   HB_ASSIGN_OR_RETURN(const uint64_t last, LastIdOf(request.page_token()));
   std::vector<SegmentStats> segments;
+  // Ids of several devices alternate, so the page may be of any of them alone; one more
+  // than fits tells whether there is another page.
   for (const DeviceBroker* device : devices_.all()) {
-    for (SegmentStats& segment : device->ListSegments()) {
-      if (segment.id > SegmentId(last)) segments.push_back(std::move(segment));
+    for (SegmentStats& segment : device->ListSegments(SegmentId(last), page_size + 1)) {
+      segments.push_back(std::move(segment));
     }
   }
   std::sort(segments.begin(), segments.end(),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "tests/unit/core/core_fixture.h"
 
@@ -163,6 +164,27 @@ TEST_F(SegmentsTest, EvictsTheLeastRecentlyUsedSegmentAfterIdleBlocks) {
   ASSERT_THAT(Allocate(bob, MiB(24)), IsOk());
   ASSERT_EQ(broker_->ListSegments().size(), 1u);
   EXPECT_EQ(Only().name, "old");
+}
+
+TEST_F(SegmentsTest, ListsAsManyAsAreWantedAboveAnId) {
+  Start(MiB(512));
+  const SessionId session = NewSession(kAlice);
+  std::vector<SegmentId> made;
+  for (const char* name : {"d", "a", "c", "b"}) {
+    ASSERT_OK_AND_ASSIGN(const SegmentView view, Open(session, Create(name, MiB(1))));
+    made.push_back(view.id);
+  }
+  const auto listed = [this](SegmentId after, size_t limit) {
+    std::vector<SegmentId> ids;
+    for (const SegmentStats& one : broker_->ListSegments(after, limit)) ids.push_back(one.id);
+    return ids;
+  };
+  EXPECT_EQ(listed(SegmentId(), 3), (std::vector<SegmentId>{made[0], made[1], made[2]}));
+  EXPECT_EQ(listed(made[2], 3), std::vector<SegmentId>{made[3]});
+  ASSERT_THAT(broker_->CloseSegment(session, made[1]), IsOk());
+  EXPECT_EQ(listed(made[0], 1), std::vector<SegmentId>{made[2]});
+  EXPECT_EQ(listed(made[1], 1), std::vector<SegmentId>{made[2]});
+  EXPECT_TRUE(listed(made[3], 9).empty());
 }
 
 TEST_F(SegmentsTest, OnlyTheWriterSealsAndOnlyOnce) {
