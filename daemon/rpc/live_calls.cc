@@ -15,7 +15,7 @@ absl::Status ShuttingDown() {
 bool LiveCalls::Add(const std::shared_ptr<Call>& call) {
   MutexLock lock(mutex_);
   if (closed_) return false;
-  calls_.emplace(call.get(), Entry{call});
+  calls_.emplace(call.get(), Entry{.call = call});
   return true;
 }
 
@@ -76,8 +76,7 @@ std::vector<std::shared_ptr<Call>> LiveCalls::Arrived() const {
   return arrived;
 }
 
-bool LiveCalls::WaitUntilNoneArrived(std::chrono::milliseconds timeout) {
-  const auto end = std::chrono::steady_clock::now() + timeout;
+bool LiveCalls::WaitUntilNoneArrived(std::chrono::steady_clock::time_point end) {
   MutexLock lock(mutex_);
   while (arrived_ > 0) {
     const auto left = end - std::chrono::steady_clock::now();

@@ -60,8 +60,8 @@ class LiveCalls {
   // Those that clients have made and that still live.
   std::vector<std::shared_ptr<Call>> Arrived() const;
 
-  // False when `timeout` passed before the last call that arrived was removed.
-  bool WaitUntilNoneArrived(std::chrono::milliseconds timeout);
+  // False when it was `end` before the last call that arrived was removed.
+  bool WaitUntilNoneArrived(std::chrono::steady_clock::time_point end);
   void WaitUntilEmpty();
 
  private:
@@ -69,7 +69,7 @@ class LiveCalls {
     std::weak_ptr<Call> call;
     bool arrived = false;
     // Whose it is counted as; empty where it was refused.
-    std::optional<Standing> counted_as;
+    std::optional<Standing> counted_as = std::nullopt;
   };
 
   absl::Status CheckRoomFor(Standing caller) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

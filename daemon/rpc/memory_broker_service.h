@@ -41,6 +41,12 @@ class MemoryBrokerService {
   MemoryBrokerService(const Sessions& sessions, const Devices& devices, PendingCalls& pending,
                       WatchStreams& watches, const Clock& clock);
 
+  // Whether the caller may make any of the calls below; each asks once more, since the
+  // session may end in between. Errors as FindClientSession.
+  absl::Status Admit(const Caller& caller) const {
+    return FindClientSession(sessions_, caller).status();
+  }
+
   void Allocate(const Caller& caller, const v1::AllocateRequest& request,
                 UnaryReply<v1::AllocateResponse> reply);
   void Release(const Caller& caller, const v1::ReleaseRequest& request,

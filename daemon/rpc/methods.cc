@@ -8,22 +8,26 @@ namespace heapbroker {
 namespace {
 
 // `Request`, `Response`: the method's messages. `request_method` is the generated
-// RequestX, `handler` the service's method of that name.
+// RequestX, `handler` the service's method of that name, `admit` as in UnaryMethodOf.
 template <typename Request, typename Response, typename Stub, typename RequestMethod,
-          typename Service>
+          typename Service, typename Admit>
 UnaryMethod BindUnary(grpc::ServerCompletionQueue& queue, Stub& stub, RequestMethod request_method,
                       Service& service,
-                      void (Service::*handler)(const Caller&, const Request&,
-                                               UnaryReply<Response>)) {
+                      void (Service::*handler)(const Caller&, const Request&, UnaryReply<Response>),
+                      Admit admit) {
   return UnaryMethodOf<Request, Response>(
       [&queue, &stub, request_method](auto* context, auto* request, auto* writer, void* tag) {
         (stub.*request_method)(context, request, writer, &queue, &queue, tag);
       },
+      std::move(admit),
       [&service, handler](const Caller& caller, const Request& request,
                           UnaryReply<Response> reply) {
         (service.*handler)(caller, request, std::move(reply));
       });
 }
+
+// Of methods that need no session, or judge for themselves what they need.
+absl::Status Anyone(const Caller& /*caller*/) { return absl::OkStatus(); }
 
 }  // namespace
 
@@ -52,7 +56,8 @@ void RpcMethods::BindMemory(grpc::ServerCompletionQueue& queue) {
   using Stub = decltype(memory_stub_);
   using Service = MemoryBrokerService;
   const auto bind = [&](auto request_method, auto handler) {
-    unary_.push_back(BindUnary(queue, memory_stub_, request_method, memory_, handler));
+    unary_.push_back(BindUnary(queue, memory_stub_, request_method, memory_, handler,
+                               [this](const Caller& caller) { return memory_.Admit(caller); }));
   };
   bind(&Stub::RequestAllocate, &Service::Allocate);
   bind(&Stub::RequestRelease, &Service::Release);
@@ -72,7 +77,7 @@ void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue, Beats& beats) {
   using Stub = decltype(stats_stub_);
   using Service = PoolStatsService;
   const auto bind = [&](auto request_method, auto handler) {
-    unary_.push_back(BindUnary(queue, stats_stub_, request_method, stats_, handler));
+    unary_.push_back(BindUnary(queue, stats_stub_, request_method, stats_, handler, Anyone));
   };
   bind(&Stub::RequestGetStats, &Service::GetStats);
   bind(&Stub::RequestListSessions, &Service::ListSessions);
@@ -90,7 +95,8 @@ void RpcMethods::BindStats(grpc::ServerCompletionQueue& queue, Beats& beats) {
 
 void RpcMethods::BindAdmin(grpc::ServerCompletionQueue& queue) {
   using Stub = decltype(admin_stub_);
-  unary_.push_back(BindUnary(queue, admin_stub_, &Stub::RequestTrim, admin_, &AdminService::Trim));
+  unary_.push_back(
+      BindUnary(queue, admin_stub_, &Stub::RequestTrim, admin_, &AdminService::Trim, Anyone));
 }
 
 void RpcMethods::BindHealth(grpc::ServerCompletionQueue& queue) {
@@ -98,7 +104,7 @@ void RpcMethods::BindHealth(grpc::ServerCompletionQueue& queue) {
   using grpc::health::v1::HealthCheckRequest;
   using grpc::health::v1::HealthCheckResponse;
   unary_.push_back(
-      BindUnary(queue, health_stub_, &Stub::RequestCheck, health_, &HealthService::Check));
+      BindUnary(queue, health_stub_, &Stub::RequestCheck, health_, &HealthService::Check, Anyone));
   streams_.push_back(StreamMethodOf<HealthCheckRequest, HealthCheckResponse>(
       [this, &queue](auto* context, auto* request, auto* writer, void* tag) {
         health_stub_.RequestWatch(context, request, writer, &queue, &queue, tag);

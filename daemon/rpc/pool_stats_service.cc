@@ -23,7 +23,7 @@ constexpr absl::Duration kMaxInterval = absl::Hours(1);
 
 // All streams share a snapshot for half of the shortest interval, so that each beat
 // still brings another one, and the devices are asked twenty times a second at most.
-constexpr absl::Duration kSharedFor = kMinInterval / 2;
+constexpr absl::Duration kSharedFor = absl::Milliseconds(50);
 // On older kernels counting descriptors means listing them, which takes milliseconds
 // where there are thousands.
 constexpr absl::Duration kDescriptorsCountedFor = absl::Seconds(1);

@@ -85,16 +85,22 @@ class UnaryReply {
   std::shared_ptr<UnaryCall> call_;
 };
 
+// `admit`: absl::Status(const Caller&). Comes before everything else: whoever may not
+// make the call does not get 64 KiB parsed, which takes milliseconds.
 // `handler`: void(const Caller&, const Request&, UnaryReply<Response>). It sees
 // parsed requests only; what is not a Request is answered here.
-template <typename Request, typename Response, typename Handler>
-UnaryMethod UnaryMethodOf(decltype(UnaryMethod::request) request, Handler handler) {
+template <typename Request, typename Response, typename Admit, typename Handler>
+UnaryMethod UnaryMethodOf(decltype(UnaryMethod::request) request, Admit admit, Handler handler) {
   UnaryMethod method;
   method.request = std::move(request);
-  method.handle = [handler = std::move(handler)](const Caller& caller,
-                                                 const grpc::ByteBuffer& bytes,
-                                                 std::shared_ptr<UnaryCall> call) {
+  method.handle = [admit = std::move(admit), handler = std::move(handler)](
+                      const Caller& caller, const grpc::ByteBuffer& bytes,
+                      std::shared_ptr<UnaryCall> call) {
     UnaryReply<Response> reply(std::move(call));
+    if (absl::Status status = admit(caller); !status.ok()) {
+      reply.Finish(std::move(status));
+      return;
+    }
     Request parsed;
     if (absl::Status status = ParseBuffer(bytes, parsed); !status.ok()) {
       reply.Finish(std::move(status));

@@ -7,6 +7,7 @@
 //
 //   crowd RUNTIME_DIR
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "common/base/status_macros.h"
 #include "gmock/gmock.h"
 #include "tests/integration/daemon_fixture.h"
 #include "tests/support/process.h"
@@ -16,9 +17,9 @@ namespace {
 class CrowdTest : public DaemonFixture {
  protected:
   absl::StatusOr<ExitStatus> Ctl(const std::string& command) {
-    HB_ASSIGN_OR_RETURN(
-        Process ctl, Process::Start({.command = {BuiltProgramPath("heapbrokerctl"), "--runtime-dir",
-                                                 runtime_dir(), command}}));
+    ProcessOptions options;
+    options.command = {BuiltProgramPath("heapbrokerctl"), "--runtime-dir", runtime_dir(), command};
+    HB_ASSIGN_OR_RETURN(Process ctl, Process::Start(options));
     return ctl.Wait(absl::Seconds(20));
   }
 };
@@ -36,7 +37,8 @@ TEST_F(CrowdTest, AnAdministratorCanStillLookAndTrim) {
   // All that there is: 64 observers, 1024 clients, 1024 connections less the test's own.
   EXPECT_EQ(crowd.Output(), "64 1024 1024\n");
   for (const char* command : {"health", "stats", "sessions", "trim"}) {
-    EXPECT_EQ(Ctl(command), Exited(0)) << command;
+    ASSERT_OK_AND_ASSIGN(const ExitStatus ended, Ctl(command));
+    EXPECT_EQ(ended, Exited(0)) << command;
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/posix/unix_socket.h"
 #include "gmock/gmock.h"
 #include "grpcpp/generic/generic_stub.h"
@@ -169,6 +170,17 @@ TEST_F(BadInputTest, RefusesUnknownAndEndedTokens) {
   End(session_);
   CallContext ended(session_);
   EXPECT_EQ(Allocate(ended, 1).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// Who is asked before what: 64 KiB of anything are not looked at for nobody.
+TEST_F(BadInputTest, LooksAtNothingOfACallThatNeedsASessionAndHasNone) {
+  End(session_);
+  for (const char* method :
+       {"Allocate", "Release", "OpenSegment", "SealSegment", "CloseSegment", "Watch"}) {
+    const grpc::Status status =
+        SendRaw(session_, absl::StrCat("/heapbroker.v1.MemoryBroker/", method), "\x0a\xff garbage");
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << method;
+  }
 }
 
 TEST_F(BadInputTest, GivesObserversNothing) {
@@ -365,6 +377,7 @@ TEST_F(BadInputTest, ConnectionsThatGoNoFurtherTakeNoMoreThanTheirShareAndNotFor
   ASSERT_TRUE(listener.ok());
   RpcServerOptions options;
   options.max_connections = 4;
+  options.reserved_connections = 0;  // The test may be run by root.
   options.handshake_timeout = absl::Milliseconds(200);
   const absl::StatusOr<std::unique_ptr<RpcServer>> server =
       StartServer(*std::move(listener), options);

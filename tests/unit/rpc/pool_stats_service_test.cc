@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/rpc/server_fixture.h"
 
 namespace heapbroker {
