@@ -73,7 +73,8 @@ bool Admission::IsAllowed(const Order& order, const Plan& plan, Allowed allowed)
   if (allowed == Allowed::kPromise) return true;
   if (allowed == Allowed::kWork) return !plan.is_promise();
   for (size_t i = 0; i < plan.parts.size(); ++i) {
-    if (!plan.parts[i].is_hit() || order.wants[i].zeroed) return false;
+    if (!plan.parts[i].is_hit()) return false;
+    if (allowed == Allowed::kGrant && order.wants[i].zeroed) return false;
   }
   return true;
 }

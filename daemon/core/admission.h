@@ -147,8 +147,9 @@ class Admission {
   struct Working {};
   struct NotAllowed {};  // It fits, but not in the way that may be.
   using Attempt = std::variant<Granted, Working, Refusal, NotAllowed>;
-  // What may come of an attempt: a grant; also work of the device; also a promise.
-  enum class Allowed { kGrant, kWork, kPromise };
+  // What may come of an attempt: a grant; also work of the device, on idle blocks; also
+  // new blocks; also a promise.
+  enum class Allowed { kGrant, kHits, kWork, kPromise };
 
   // On success the job has its plan and its new state.
   Attempt Try(Job& job, Effects& effects, Allowed allowed = Allowed::kPromise);
@@ -170,8 +171,9 @@ class Admission {
   Job Extract(Jobs::iterator at);
   void Land(Jobs::iterator at, Attempt attempt, State before, std::vector<Finished>& finished);
 
-  // Whether it may still wait for what others hold.
+  // Whether it may still wait for what others hold; and whether it does, or would.
   bool MayWait(const Job& job) const;
+  bool Waits(const Job& job) const;
   // How long it may stay in a queue; unset where it may not.
   std::optional<absl::Time> WaitUntil(const Job& job, const Refusal& refusal) const;
   void Enqueue(Jobs::iterator at, const Refusal& refusal, absl::Time until, Effects& effects);

@@ -23,6 +23,10 @@ bool Admission::MayWait(const Job& job) const {
   return job.order.wait_until && *job.order.wait_until > clock_.Now();
 }
 
+bool Admission::Waits(const Job& job) const {
+  return job.state == State::kQueued ? clock_.Now() < job.until : MayWait(job);
+}
+
 std::optional<absl::Time> Admission::WaitUntil(const Job& job, const Refusal& refusal) const {
   const absl::Time now = clock_.Now();
   absl::Time until = now;
@@ -67,9 +71,9 @@ void Admission::AskClients(Job& job, const Refusal& refusal, Effects& effects) {
 
 // For what the order would be refused for if its time were up now.
 void Admission::AskInTime(Job& job, Effects& effects) {
-  const auto wait_until = std::exchange(job.order.wait_until, std::nullopt);
+  const absl::Time until = std::exchange(job.until, clock_.Now());
   const Reserves reserves = ReservesFor(job);
-  job.order.wait_until = wait_until;
+  job.until = until;
   std::variant<Plan, Refusal> made =
       planner_.Make(job.order, [&](uint32_t heap) { return reserves[heap]; });
   if (const auto* refusal = std::get_if<Refusal>(&made)) return AskClients(job, *refusal, effects);
@@ -80,6 +84,7 @@ void Admission::AskInTime(Job& job, Effects& effects) {
 Admission::Finished Admission::RefuseInTime(Jobs::iterator at, Effects& effects) {
   GiveUpPlan(at->second, effects);
   at->second.order.wait_until = std::nullopt;
+  at->second.until = clock_.Now();
   const Reserves reserves = ReservesFor(at->second);
   Order order = Extract(at).order;
   std::map<uint32_t, Bytes> wanted;
@@ -130,6 +135,7 @@ std::optional<Admission::Finished> Admission::TakeOver(CallId from, const Order&
     SetDue(job, job.order.answer_by);
     return std::nullopt;
   }
+  job.until = MayWait(job) ? *job.order.wait_until : clock_.Now();
   Attempt attempt = Try(job, effects);
   if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
     const std::optional<absl::Time> until = WaitUntil(job, *refusal);

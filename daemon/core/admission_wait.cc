@@ -27,12 +27,12 @@ Admission::Reserves Admission::ReservesFor(const Job& job) {
   for (uint32_t heap = 0; heap < queues_.size(); ++heap) heads.push_back(Head(heap));
   const OrderId id = job.order.id;
   const bool is_head = job.state == State::kQueued && heads[job.heap] == id;
-  const bool may_wait = MayWait(job);
+  const bool waits = Waits(job);
   for (uint32_t heap = 0; heap < queues_.size(); ++heap) {
     if (!heads[heap] || heads[heap] == id) continue;
     if (is_head && queues_[job.heap].election() < queues_[heap].election()) continue;
-    // Who can wait goes behind those in the queue.
-    if (may_wait && !is_head) reserves[heap].all = true;
+    // Who waits, or can, goes behind those in the queue.
+    if (waits && !is_head) reserves[heap].all = true;
     KeepFor(jobs_.at(*heads[heap]).order, reserves);
   }
   return reserves;
@@ -87,6 +87,9 @@ std::vector<Admission::Finished> Admission::Pump(std::optional<TenantId> tenant,
   if (jobs_.empty()) return finished;
   PumpPromises(finished, effects);
   PumpRetries(finished, effects);
+  // Of heads that are elected at the same time the first heap's is the first, whoever's
+  // blocks became idle.
+  for (uint32_t heap = 0; heap < queues_.size(); ++heap) Head(heap);
   for (uint32_t heap = 0; tenant && heap < queues_.size(); ++heap) {
     PumpHits(heap, *tenant, finished, effects);
   }
@@ -193,10 +196,13 @@ bool Admission::PumpQueue(uint32_t heap, std::vector<Finished>& finished, Effect
 void Admission::PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished,
                          Effects& effects) {
   for (OrderId id : queues_[heap].Of(tenant, kOrdersTried)) {
-    if (Head(heap) == id) continue;  // PumpQueue's.
+    const std::optional<OrderId> head = Head(heap);
+    if (head == id) continue;  // PumpQueue's.
     const auto at = jobs_.find(id);
-    Attempt attempt = Try(at->second, effects);
+    // Where it is nobody's turn nothing else keeps them from what others wait for.
+    Attempt attempt = Try(at->second, effects, head ? Allowed::kPromise : Allowed::kHits);
     if (std::holds_alternative<Refusal>(attempt)) continue;
+    if (std::holds_alternative<NotAllowed>(attempt)) continue;
     Land(at, std::move(attempt), State::kQueued, finished);
   }
 }
