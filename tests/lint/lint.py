@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the sources that no compiler makes.
 
-    lint.py [--root DIR] CHECK...    CHECK: includes guards heads words tree format
+    lint.py [--root DIR] CHECK...    CHECK: includes guards heads words tree mentions format
 
 Prints each violation as PATH:LINE: TEXT; exit code 1 if there is any.
 """
@@ -147,6 +147,115 @@ def check_words(root: pathlib.Path) -> Iterator[Violation]:
                 yield Violation(path, number, "holds a word that puts work off")
 
 
+def prose_of(root: pathlib.Path, path: str) -> str:
+    """The text with the marks of comments blanked, so that a sentence can be read
+    across lines; every character stays where it was."""
+    text = (root / path).read_text(encoding="utf-8", errors="replace")
+    return re.sub(r"^[ \t]*(//|#)+", lambda mark: " " * len(mark.group()), text, flags=re.MULTILINE)
+
+
+def line_at(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def anchor_of(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+class Documents:
+    """The Markdown files, and where others speak of them."""
+
+    def __init__(self, root: pathlib.Path):
+        self.root = root
+        self.headings: dict[pathlib.Path, list[str]] = {}
+
+    def find(self, mention: str, path: str) -> pathlib.Path | None:
+        """Named from the file's own folder or from the top."""
+        for folder in ((self.root / path).parent, self.root):
+            candidate = (folder / mention).resolve()
+            if candidate.is_relative_to(self.root.resolve()) and candidate.exists():
+                return candidate
+        return None
+
+    def headings_of(self, document: pathlib.Path) -> list[str]:
+        if document not in self.headings:
+            text = document.read_text(encoding="utf-8", errors="replace")
+            self.headings[document] = re.findall(r"^#+ +(.*\S)", text, re.MULTILINE)
+        return self.headings[document]
+
+    def refuse(self, mention: str, section: str, path: str) -> str | None:
+        """Why there is no such section; None if there is."""
+        document = self.find(mention, path)
+        if document is None:
+            return f"{mention} does not exist"
+        section = re.sub(r"\s+", " ", section)
+        if section not in self.headings_of(document):
+            return f'{mention} has no section "{section}"'
+        return None
+
+
+def sections_mentioned(text: str) -> Iterator[tuple[int, str, str]]:
+    """Offset, document and section of each `a/README.md, "Section"`, also as a link,
+    and of each `"Section" in a/README.md`."""
+    for found in re.finditer(r'([\w./-]+\.md)\)?,\s+"([^"]+)"', text):
+        yield found.start(), found.group(1), found.group(2)
+    for found in re.finditer(r'"([^"\n]+)"\s+in\s+\[?([\w./-]+\.md)\b', text):
+        yield found.start(), found.group(2), found.group(1)
+
+
+def links_of(text: str) -> Iterator[tuple[int, str, str]]:
+    """Offset, file and anchor of each link to a place in the project; not in code."""
+    without_code = re.sub(r"```.*?```|`[^`\n]*`", lambda code: re.sub(r"[^\n]", " ", code.group()),
+                          text, flags=re.DOTALL)
+    for found in re.finditer(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)", without_code):
+        if "://" not in found.group(1) and not found.group(1).startswith("mailto:"):
+            yield found.start(), found.group(1), found.group(2) or ""
+
+
+def tests_of(root: pathlib.Path) -> list[re.Pattern]:
+    """The names of all tests, of GoogleTest and of CTest; of the latter, what a
+    variable stands for may be anything."""
+    names = []
+    for path in source_files(root):
+        if path.endswith(".cc"):
+            text = (root / path).read_text(encoding="utf-8", errors="replace")
+            for found in re.finditer(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text):
+                names.append(re.escape(f"{found.group(1)}.{found.group(2)}"))
+        elif path.endswith("CMakeLists.txt"):
+            text = (root / path).read_text(encoding="utf-8", errors="replace")
+            for name in re.findall(r"add_test\(NAME\s+(\S+)", text):
+                names.append(r"\w+".join(re.escape(p) for p in re.split(r"\$\{\w+\}", name)))
+    return [re.compile(name) for name in set(names)]
+
+
+def check_mentions(root: pathlib.Path) -> Iterator[Violation]:
+    """What Markdown and comments name of tests, sections and files exists."""
+    documents, tests = Documents(root), None
+    for path in source_files(root):
+        if not path.endswith(CPP + (".md", ".proto", ".py", "CMakeLists.txt")):
+            continue
+        if path.startswith("tests/lint/"):
+            continue  # Speaks of what must not be.
+        text = prose_of(root, path) if not path.endswith(".md") else "\n".join(lines_of(root, path))
+        for offset, mention, section in sections_mentioned(text):
+            reason = documents.refuse(mention, section, path)
+            if reason:
+                yield Violation(path, line_at(text, offset), reason)
+        if not path.endswith(".md"):
+            continue
+        for offset, mention, anchor in links_of(text):
+            document = documents.find(mention, path) if mention else root / path
+            if document is None:
+                yield Violation(path, line_at(text, offset), f"{mention} does not exist")
+            elif anchor and anchor not in map(anchor_of, documents.headings_of(document)):
+                yield Violation(path, line_at(text, offset), f"{mention}#{anchor} does not exist")
+        for found in re.finditer(r"\b[A-Z]\w*Test\.[A-Z]\w+", text):
+            tests = tests or tests_of(root)
+            if not any(test.fullmatch(found.group()) for test in tests):
+                yield Violation(path, line_at(text, found.start()),
+                                f"there is no test {found.group()}")
+
+
 def check_tree(root: pathlib.Path) -> Iterator[Violation]:
     for entry in sorted(root.iterdir()):
         name = entry.name
@@ -175,6 +284,7 @@ CHECKS = {
     "heads": check_heads,
     "words": check_words,
     "tree": check_tree,
+    "mentions": check_mentions,
     "format": check_format,
 }
 

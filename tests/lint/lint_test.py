@@ -114,6 +114,35 @@ class LintTest(unittest.TestCase):
         self.write("deploy/b", "TO" "DOS and mktemp /tmp/x.XX" "XXXX are other words\n")
         self.assertEqual([("deploy/a", 2)], self.reports("words"))
 
+    def test_tests_that_a_readme_names_exist(self):
+        self.write("tests/unit/a_test.cc",
+                   "TEST(SizeTest, Rounds) {}\nTEST_P(\n    DeviceTest, Serves) {}\n")
+        self.write("tests/CMakeLists.txt", "add_test(NAME FaultTest.${CLAIM}\n  COMMAND x)\n")
+        self.write("README.md", "`SizeTest.Rounds`, `DeviceTest.Serves`, FaultTest.Anything\n"
+                                "| a | `SizeTest.Round` |\n\n`OtherTest.Rounds`\n")
+        self.assertEqual([("README.md", 2), ("README.md", 4)], self.reports("mentions"))
+
+    def test_sections_that_are_quoted_exist(self):
+        self.write("daemon/README.md", "# Daemon\n\n## The life of a lease\n\n### Pools\n")
+        self.write("README.md", 'See [daemon](daemon/README.md), "Pools".\n'
+                                'See [daemon](daemon/README.md), "Pool".\n'
+                                '"Limits" in daemon/README.md\n')
+        self.write("daemon/core/a.cc", '// See README.md, "The life\n// of a lease", '
+                                       'or daemon/README.md,\n// "Nothing".\n')
+        self.write("proto/a.proto", '// "Pools" in daemon/README.md, and "Else" in\n'
+                                    '// daemon/README.md and in no.md, "Where".\n')
+        self.assertEqual([("README.md", 2), ("README.md", 3), ("daemon/core/a.cc", 1),
+                          ("daemon/core/a.cc", 2), ("proto/a.proto", 2), ("proto/a.proto", 1)],
+                         self.reports("mentions"))
+
+    def test_what_is_linked_exists(self):
+        self.write("daemon/README.md", "[up](../README.md#at-the-top)\n[no](../README.md#below)\n"
+                                       "[code](core/pools.h) [none](core/none.h)\n"
+                                       "`a[1](x)` [out](https://example.org/x) [here](#there)\n")
+        self.write("README.md", "## At the top\n\n```cpp\na[0](none);\n```\n")
+        self.assertEqual([("daemon/README.md", 2), ("daemon/README.md", 3),
+                          ("daemon/README.md", 4)], self.reports("mentions"))
+
     def test_the_top_level_folder_holds_nothing_else(self):
         self.write("README.md", "")
         self.write(".hidden", "")
