@@ -20,8 +20,11 @@ constexpr Bytes kSegmentBlockUnit = MiB(2);
 absl::StatusOr<std::variant<SegmentView, Deferred>> DeviceLedger::OpenSegment(
     SessionId session, CallId call, OpenSegmentRequest request, Effects& effects) {
   HB_ASSIGN_OR_RETURN(const TenantId tenant, TenantOf(session));
-  const SegmentWaiter opener{session, call, std::move(request)};
+  SegmentWaiter opener{session, call, std::move(request)};
   if (opener.request.mode == OpenMode::kCreateOrAttach) {
+    HB_ASSIGN_OR_RETURN(opener.placement,
+                        placements_.Find(opener.request.memory, opener.request.handle_type,
+                                         /*transient=*/false));
     // What could never be made is refused before it disturbs those who wait.
     HB_RETURN_IF_ERROR(SegmentOrder(opener, tenant, SegmentId()).status());
   }
@@ -72,9 +75,7 @@ absl::StatusOr<Order> DeviceLedger::SegmentOrder(const SegmentWaiter& waiter, Te
                      " blocks of ", FormatBytes(unit), " for a segment"));
   }
   Want want;
-  HB_ASSIGN_OR_RETURN(want.placement,
-                      placements_.Find(waiter.request.memory, waiter.request.handle_type,
-                                       /*transient=*/false));
+  want.placement = waiter.placement;
   want.dedicated = device_.dedicated_only.has(want.placement->handle_type);
   want.fresh = true;
   Order order{OrderId(++last_order_),

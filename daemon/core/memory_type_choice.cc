@@ -74,10 +74,6 @@ std::vector<MemoryTypeChoice> Find(const DeviceInfo& device, const MemoryWish& w
   return found;
 }
 
-absl::string_view HandleTypeName(HandleType type) {
-  return type == HandleType::kOpaqueFd ? "opaque descriptor" : "dma-buf";
-}
-
 // What the device has for requests of that handle type.
 std::string Offered(const DeviceInfo& device, std::optional<HandleType> handle_type) {
   std::vector<std::string> offered;
@@ -90,6 +86,10 @@ std::string Offered(const DeviceInfo& device, std::optional<HandleType> handle_t
 }
 
 }  // namespace
+
+absl::string_view HandleTypeName(HandleType type) {
+  return type == HandleType::kOpaqueFd ? "opaque descriptor" : "dma-buf";
+}
 
 absl::string_view MemoryKindName(MemoryKind kind) {
   switch (kind) {

@@ -17,6 +17,8 @@
 namespace heapbroker {
 
 absl::string_view MemoryKindName(MemoryKind kind);
+// For people: "opaque descriptor", "dma-buf".
+absl::string_view HandleTypeName(HandleType type);
 // As a request would have named it.
 std::string MemoryWishName(const MemoryWish& wish);
 

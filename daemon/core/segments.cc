@@ -6,19 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
-#include "daemon/core/memory_type_choice.h"
 
 namespace heapbroker {
 namespace {
-
-absl::Status CheckSameShape(const OpenSegmentRequest& wanted, const OpenSegmentRequest& made_as) {
-  if (wanted.mode != OpenMode::kCreateOrAttach) return absl::OkStatus();
-  if (wanted.size == made_as.size && wanted.memory == made_as.memory) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(
-      "segment \"", wanted.name, "\" exists with ", made_as.size.count(), " bytes of ",
-      MemoryWishName(made_as.memory), ", asked for were ", wanted.size.count(), " bytes of ",
-      MemoryWishName(wanted.memory), "; attach without a size, or choose another name"));
-}
 
 // Takes one `key` out of what is kept for `session`, and the session's entry with
 // its last one.
@@ -42,7 +32,7 @@ absl::StatusOr<Segments::OpenResult> Segments::Open(TenantId tenant, const Segme
   const bool creates = opener.request.mode == OpenMode::kCreateOrAttach;
   if (at == table_.end() || at->second.state == State::kAbsent) {
     if (opener.request.mode == OpenMode::kAttach) return NotFound(opener.request.name);
-    if (at == table_.end()) at = table_.try_emplace(key).first;
+    if (at == table_.end()) at = Enter(key);
     if (!creates) {
       AddWaiter(key, at->second, opener);
       return OpenResult(Wait{});
@@ -51,7 +41,7 @@ absl::StatusOr<Segments::OpenResult> Segments::Open(TenantId tenant, const Segme
     return OpenResult(Become{at->second.id});
   }
   Segment& segment = at->second;
-  HB_RETURN_IF_ERROR(CheckSameShape(opener.request, segment.made_as));
+  HB_RETURN_IF_ERROR(CheckSameShape(opener, segment.made_as));
   if (segment.state == State::kSealed || segment.state == State::kUnused) {
     return OpenResult(Attach(key, segment, opener.session));
   }
@@ -108,8 +98,9 @@ Segments::SessionEnd Segments::EndSession(SessionId session) {
   const auto found = by_session_.find(session);
   if (found == by_session_.end()) return end;
   // Copied, since every step takes something out of the original.
-  const std::set<Key> keys(found->second.begin(), found->second.end());
-  for (const Key& key : keys) EndSessionIn(key, session, end);
+  std::map<uint64_t, Key> keys;
+  for (const Key& key : found->second) keys.emplace(table_.at(key).number, key);
+  for (const auto& [number, key] : keys) EndSessionIn(key, session, end);
   return end;
 }
 
@@ -188,7 +179,7 @@ std::vector<SegmentStats> Segments::List() const {
                        .tenant = key.first,
                        .name = key.second,
                        .state = state,
-                       .size = segment.made_as.size,
+                       .size = segment.made_as.request.size,
                        .allocated = Bytes(),
                        .checksum = segment.checksum};
     for (const LeasedBlock& leased : segment.blocks) stats.allocated += leased.block.bytes();
@@ -200,10 +191,16 @@ std::vector<SegmentStats> Segments::List() const {
   return list;
 }
 
+Segments::Table::iterator Segments::Enter(const Key& key) {
+  const Table::iterator at = table_.try_emplace(key).first;
+  at->second.number = ++last_number_;
+  return at;
+}
+
 void Segments::BecomeWriter(const Key& key, Segment& segment, const SegmentWaiter& waiter) {
   segment.id = SegmentId(NumberOnDevice(++last_id_, device_index_));
   segment.state = State::kAllocating;
-  segment.made_as = waiter.request;
+  segment.made_as = waiter;
   segment.writer = waiter.session;
   by_id_.emplace(segment.id, key);
   ++totals_.count;
@@ -267,7 +264,7 @@ SegmentView Segments::View(const Segment& segment, SessionId session) {
   SegmentView view;
   view.id = segment.id;
   view.writer = segment.state == State::kFilling && segment.writer == session;
-  view.size = segment.made_as.size;
+  view.size = segment.made_as.request.size;
   for (const LeasedBlock& leased : segment.blocks) {
     view.blocks.push_back(
         {leased.block.id, leased.size, leased.block.bytes(), leased.block.block_class});
@@ -292,9 +289,10 @@ Segments::Abandoned Segments::Abandon(Table::iterator at) {
     const auto [session, times] = *segment.attached.begin();
     RemoveAttachments(key, segment, session, times);
   }
-  Waiters waiters = std::move(segment.waiters);
-  segment = Segment();
-  segment.waiters = std::move(waiters);
+  Segment absent;
+  absent.number = segment.number;
+  absent.waiters = std::move(segment.waiters);
+  segment = std::move(absent);
   abandoned.successor = Elect(at);
   if (abandoned.successor) return abandoned;
   for (size_t i = 0; i < segment.waiters.size();) {

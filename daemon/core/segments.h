@@ -18,16 +18,10 @@
 #include "common/base/ids.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/requests.h"
+#include "daemon/core/segment_shape.h"
 #include "daemon/core/stats.h"
 
 namespace heapbroker {
-
-// A session that waits for a segment.
-struct SegmentWaiter {
-  SessionId session;
-  CallId call;
-  OpenSegmentRequest request;
-};
 
 // The life of every segment, apart from the memory: who writes, who waits, who
 // is attached.
@@ -83,7 +77,7 @@ class Segments {
   // What an attach without waiting is told where there is no segment.
   static absl::Status NotFound(const std::string& name);
 
-  //   ALREADY_EXISTS  another size or kind; tells both
+  //   ALREADY_EXISTS  it is another one: see CheckSameShape
   //   NOT_FOUND       kAttach, and there is none
   absl::StatusOr<OpenResult> Open(TenantId tenant, const SegmentWaiter& opener);
 
@@ -137,9 +131,12 @@ class Segments {
   enum class State { kAbsent, kAllocating, kFilling, kSealed, kUnused };
 
   struct Segment {
+    // Of the entry, whatever segment it stands for: what is done to several goes by this.
+    // Never by their names, which a recording does not have.
+    uint64_t number = 0;
     SegmentId id;
     State state = State::kAbsent;
-    OpenSegmentRequest made_as;  // The writer's: name, size, kind.
+    SegmentWaiter made_as;  // How its writer opened it: name, size, kind.
     SessionId writer;
     std::vector<LeasedBlock> blocks;
     std::optional<Checksum> checksum;
@@ -155,6 +152,7 @@ class Segments {
   };
   using Table = std::map<Key, Segment>;
 
+  Table::iterator Enter(const Key& key);
   void BecomeWriter(const Key& key, Segment& segment, const SegmentWaiter& waiter);
   SegmentView Attach(const Key& key, Segment& segment, SessionId session);
   static SegmentView View(const Segment& segment, SessionId session);
@@ -173,6 +171,7 @@ class Segments {
 
   const uint32_t device_index_;
   Table table_;
+  uint64_t last_number_ = 0;
   std::map<SegmentId, Key> by_id_;  // Of all that are not absent.
   std::map<BlockId, Key> by_block_;
   std::map<CallId, Key> by_call_;  // Of all waiters.

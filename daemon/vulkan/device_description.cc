@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/core/memory_type_choice.h"
 #include "daemon/vulkan/handle_type.h"
 
 namespace heapbroker {

@@ -23,10 +23,6 @@ VkExternalMemoryHandleTypeFlagBits ToVulkan(HandleType type) {
                                      : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
 }
 
-absl::string_view HandleTypeName(HandleType type) {
-  return type == HandleType::kDmaBuf ? "dma-buf" : "opaque descriptor";
-}
-
 HandleClaims ClaimedHandleTypes(const DeviceSnapshot& device) {
   // Both handle types are given out by this extension's functions.
   if (!device.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME)) return {};

@@ -7,7 +7,6 @@
 
 #include <vulkan/vulkan.h>
 
-#include "absl/strings/string_view.h"
 #include "daemon/core/block_class.h"
 #include "daemon/vulkan/device_snapshot.h"
 
@@ -16,9 +15,6 @@ namespace heapbroker {
 inline constexpr HandleType kHandleTypes[] = {HandleType::kOpaqueFd, HandleType::kDmaBuf};
 
 VkExternalMemoryHandleTypeFlagBits ToVulkan(HandleType type);
-
-// For people: "opaque descriptor", "dma-buf".
-absl::string_view HandleTypeName(HandleType type);
 
 // What the driver says of buffers of kExternalBufferUsage.
 struct HandleClaims {
