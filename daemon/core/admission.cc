@@ -65,7 +65,7 @@ Admission::Attempt Admission::Start(Job& job, Effects& effects) {
     const Part& part = job.plan.parts[i];
     const Want& want = order.wants[i];
     if (part.is_hit() && !want.zeroed) continue;
-    FillItem item{want.ClassOn(part.memory_type), part.taken, want.exact(), std::nullopt};
+    FillItem item{want.ClassOn(part.memory_type), part.made_for, part.exact, std::nullopt};
     if (part.is_hit()) item.reuse = part.hit->memory;
     fill.items.push_back(std::move(item));
     job.items.push_back(i);

@@ -21,6 +21,7 @@
 #include "daemon/core/client_caches.h"
 #include "daemon/core/device_room.h"
 #include "daemon/core/effects.h"
+#include "daemon/core/fill_order.h"
 #include "daemon/core/order.h"
 #include "daemon/core/order_plan.h"
 #include "daemon/core/refusal.h"
@@ -83,13 +84,11 @@ class Admission {
   // Changes what an item of an order in work has taken, when the device says how
   // much it needs.
   //   RESOURCE_EXHAUSTED  the heap's budget has not that much
-  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes, Effects& effects);
+  absl::Status AdjustReservation(OrderId order, size_t item, const BufferNeeds& needs,
+                                 Effects& effects);
 
-  // The device is through with an order: `made` has an allocation for each item
-  // up to the first that failed, `status` says why that one did. Unset where the
-  // order was put back to wait.
-  std::optional<Finished> EndFill(OrderId order, std::vector<DeviceAllocation> made,
-                                  absl::Status status, Effects& effects);
+  // The device is through with an order. Unset where the order was put back to wait.
+  std::optional<Finished> EndFill(OrderId order, Filled filled, Effects& effects);
 
   // Tries those that wait. To be called after anything that may have made room;
   // `tenant` is the one that blocks became idle of.
@@ -156,8 +155,8 @@ class Admission {
   void PumpHits(uint32_t heap, TenantId tenant, std::vector<Finished>& finished, Effects& effects);
 
   Blocks TakeMade(Job& job, std::vector<DeviceAllocation> made, Effects& effects);
-  bool WorthRetrying(const Job& job, uint32_t heap, const absl::Status& status) const;
-  absl::Status Explain(uint32_t heap, Bytes bytes, const absl::Status& status, Effects& effects);
+  bool WorthRetrying(const Job& job, const Part& failed) const;
+  absl::Status Explain(const Part& failed, Filled filled, Effects& effects);
   void Unmake(const Order& order, Blocks blocks, Effects& effects);
   // Of a job that waits: what it has of its plan already goes back.
   void GiveUpPlan(Job& job, Effects& effects);

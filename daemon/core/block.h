@@ -27,6 +27,10 @@ struct Block {
   // other pools, configured later, cannot unbalance the counters.
   size_t pool = 0;
   DeviceAllocation memory;
+  // The buffer that it was made for, which it surely has room for, and which finds it
+  // again when it is idle. What a driver pads that by is not counted on: only the driver
+  // could tell whether a larger buffer can be bound there, and a hit does not ask it.
+  Bytes made_for;
 
   // What every counter adds and subtracts for this block.
   Bytes bytes() const { return memory.allocation_size; }

@@ -32,7 +32,7 @@ struct MatchingPolicy {
   uint32_t slack_per_mille = 125;
 };
 
-// What a new block for a request of `size` gets.
+// The size that a new block for a request of `size` is made for; a driver may pad it.
 //   kBestFit  `size` rounded up to the next of eight steps per power of two, at
 //             least kMinBlockSize; over 1 GiB to 2 MiB only, where an eighth would
 //             be too much to waste. `size` itself where that would pass `largest`.
@@ -41,7 +41,7 @@ struct MatchingPolicy {
 // Never wraps, whatever `size` is.
 Bytes NewBlockSize(const MatchingPolicy& policy, Bytes size, Bytes largest);
 
-// The idle blocks that may serve a request of `size`.
+// The idle blocks that may serve a request of `size`, by what they were made for.
 //   kBestFit  up to what a new block would get or the request with its slack,
 //             whichever is more; the smallest of them is the best
 //   kExact    `size` alone

@@ -41,7 +41,7 @@ class CachingPool {
   // max_free_allocation_count of 0 nothing is ever kept.
   CachingPool(ResolvedPool config, std::optional<uint32_t> memory_type);
 
-  // An idle block of `tenant` whose bytes lie in `range`; or why there is none. The
+  // An idle block of `tenant` that was made for a size in `range`; or why there is none. The
   // claim must end with Take or Unclaim. Counts nothing: see CountRequest.
   std::variant<Claim, MissReason> Find(TenantId tenant, BlockClass block_class, SizeRange range);
   // The claimed block, now leased for `size`.

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "common/base/status_macros.h"
-
 namespace heapbroker {
 namespace {
 
@@ -241,7 +239,7 @@ void DeviceBroker::EndTurn(Effects& effects) {
   effects.frees = effects.free.size();
   std::move(effects.free.begin(), effects.free.end(), std::back_inserter(frees_));
   effects.fills = effects.fill.size();
-  std::move(effects.fill.begin(), effects.fill.end(), std::back_inserter(fills_));
+  for (FillOrder& order : effects.fill) fills_.emplace_back(std::move(order));
   const absl::Time due = ledger_.NextDue();
   if (due >= armed_) return;
   armed_ = due;
@@ -262,37 +260,40 @@ void DeviceBroker::Perform(Effects effects) {
 }
 
 void DeviceBroker::FillNext() {
-  std::optional<FillOrder> order;
-  {
+  FillJob job = [this] {
     MutexLock lock(mutex_);
-    order = std::move(fills_.front());
+    FillJob first = std::move(fills_.front());
     fills_.pop_front();
+    return first;
+  }();
+  while (FillSome(job)) {
+    if (!ports_.executor.PausesAtDecisions()) continue;
+    {
+      MutexLock lock(mutex_);
+      fills_.push_front(std::move(job));
+    }
+    ports_.executor.PostAllocation([this] { FillNext(); });
+    return;
   }
-  Fill(*std::move(order));
+  ReadHeaps();
 }
 
-void DeviceBroker::Fill(FillOrder order) {
+// Up to the next decision, and that. False where the job is over.
+bool DeviceBroker::FillSome(FillJob& job) {
   const absl::Time begin = ports_.clock.Now();
-  std::vector<DeviceAllocation> made;
-  JobFilled record;
-  absl::Status status;
-  for (size_t i = 0; i < order.items.size() && status.ok(); ++i) {
-    absl::StatusOr<DeviceAllocation> one = MakeOne(order.id, i, order.items[i], record);
-    if (one.ok()) {
-      made.push_back(*std::move(one));
-    } else {
-      status = one.status();
-    }
-  }
-  record.code = status.code();
-  record.took = ports_.clock.Now() - begin;
-  Decide([&] { return std::move(record); },
-         [&](DeviceLedger& ledger, Effects& effects) {
-           ledger.EndFill(order.id, std::move(made), std::move(status), effects);
-           return absl::OkStatus();
-         })
-      .IgnoreError();
-  ReadHeaps();
+  const std::optional<FillJob::Question> question = job.Work(ports_.device);
+  JobFilled record{job.TakeAnswers(), ports_.clock.Now() - begin};
+  return Decide([&] { return std::move(record); },
+                [&](DeviceLedger& ledger, Effects& effects) {
+                  if (question) {
+                    job.Decided(ledger.AdjustReservation(job.order(), question->item,
+                                                         question->needs, effects));
+                  }
+                  if (!job.over()) return true;
+                  if (records_turns_) std::get<JobFilled>(effects.turns.back().turn).over = true;
+                  ledger.EndFill(job.order(), job.TakeFilled(), effects);
+                  return false;
+                });
 }
 
 // What the driver offers changes with what others have: asked after the device has
@@ -313,40 +314,6 @@ void DeviceBroker::UpdateHeaps(std::vector<HeapReport> reports) {
            return absl::OkStatus();
          })
       .IgnoreError();
-}
-
-absl::StatusOr<DeviceAllocation> DeviceBroker::MakeOne(OrderId order, size_t index,
-                                                       const FillItem& item, JobFilled& record) {
-  if (item.reuse) {
-    HB_RETURN_IF_ERROR(ports_.device.Clear(item.block_class, *item.reuse));
-    return *item.reuse;
-  }
-  absl::StatusOr<DeviceAllocation> made = MakeSized(order, index, item, item.planned, record);
-  if (absl::IsResourceExhausted(made.status()) && item.exact < item.planned) {
-    // Rounding up is our wish, not the caller's: it may not be why he is refused.
-    made = MakeSized(order, index, item, item.exact, record);
-  }
-  return made;
-}
-
-absl::StatusOr<DeviceAllocation> DeviceBroker::MakeSized(OrderId order, size_t index,
-                                                         const FillItem& item, Bytes size,
-                                                         JobFilled& record) {
-  HB_ASSIGN_OR_RETURN(const Bytes required, ports_.device.RequiredSize(item.block_class, size));
-  record.required.push_back(required);
-  Effects effects;
-  const absl::Status adjusted = [&] {
-    MutexLock lock(mutex_);
-    absl::Status status = ledger_.AdjustReservation(order, index, required, effects);
-    EndTurn(effects);
-    return status;
-  }();
-  Perform(std::move(effects));
-  HB_RETURN_IF_ERROR(adjusted);
-  const size_t attempt = record.required.size() - 1;
-  absl::StatusOr<DeviceAllocation> made = ports_.device.Allocate(item.block_class, required);
-  if (!made.ok()) record.refused.push_back(attempt);
-  return made;
 }
 
 void DeviceBroker::FreeNext() {

@@ -21,6 +21,7 @@
 #include "daemon/core/device_memory.h"
 #include "daemon/core/device_observer.h"
 #include "daemon/core/event_sink.h"
+#include "daemon/core/fill_job.h"
 #include "daemon/core/requests.h"
 #include "daemon/core/stats.h"
 
@@ -157,11 +158,7 @@ class DeviceBroker {
   void EndTurn(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(Effects effects);
   void FillNext();
-  void Fill(FillOrder order);
-  absl::StatusOr<DeviceAllocation> MakeOne(OrderId order, size_t index, const FillItem& item,
-                                           JobFilled& record);
-  absl::StatusOr<DeviceAllocation> MakeSized(OrderId order, size_t index, const FillItem& item,
-                                             Bytes size, JobFilled& record);
+  bool FillSome(FillJob& job);
   void ReadHeaps();
   void FreeNext();
 
@@ -172,7 +169,7 @@ class DeviceBroker {
   DeviceLedger ledger_ ABSL_GUARDED_BY(mutex_);
   // What the executor's jobs are for, in the order of the decisions: threads post
   // jobs in any order, and each takes the first of these.
-  std::deque<FillOrder> fills_ ABSL_GUARDED_BY(mutex_);
+  std::deque<FillJob> fills_ ABSL_GUARDED_BY(mutex_);
   std::deque<Block> frees_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_turn_ ABSL_GUARDED_BY(mutex_) = 0;
   // What the alarm was told; earlier times only are told again.

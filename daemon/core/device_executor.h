@@ -18,6 +18,10 @@ class DeviceExecutor {
   virtual ~DeviceExecutor() = default;
   virtual void PostAllocation(DeviceJob job) = 0;
   virtual void PostFree(DeviceJob job) = 0;
+  // Whether a job that is not over when something was decided ends there and is posted
+  // anew, so that whoever runs the jobs can let other things happen in between, as they
+  // did when they were recorded. Threads go on.
+  virtual bool PausesAtDecisions() const { return false; }
 };
 
 }  // namespace heapbroker

@@ -193,10 +193,9 @@ absl::StatusOr<FetchedBlock> DeviceLedger::Fetch(SessionId session, BlockId id) 
   return absl::NotFoundError(absl::StrCat("block_id: this session holds no block ", id.value()));
 }
 
-void DeviceLedger::EndFill(OrderId order, std::vector<DeviceAllocation> made, absl::Status status,
-                           Effects& effects) {
+void DeviceLedger::EndFill(OrderId order, Filled filled, Effects& effects) {
   std::optional<Admission::Finished> finished =
-      admission_.EndFill(order, std::move(made), std::move(status), effects);
+      admission_.EndFill(order, std::move(filled), effects);
   std::optional<TenantId> tenant;  // What it did not get after all may be idle now.
   if (finished) {
     tenant = finished->order.tenant;

@@ -78,11 +78,11 @@ class DeviceLedger {
   absl::Time NextDue() const { return admission_.NextDue(); }
 
   // What the device reports back; see Admission.
-  absl::Status AdjustReservation(OrderId order, size_t item, Bytes bytes, Effects& effects) {
-    return admission_.AdjustReservation(order, item, bytes, effects);
+  absl::Status AdjustReservation(OrderId order, size_t item, const BufferNeeds& needs,
+                                 Effects& effects) {
+    return admission_.AdjustReservation(order, item, needs, effects);
   }
-  void EndFill(OrderId order, std::vector<DeviceAllocation> made, absl::Status status,
-               Effects& effects);
+  void EndFill(OrderId order, Filled filled, Effects& effects);
   void Freed(const Block& block, Effects& effects);
   void UpdateHeaps(absl::Span<const HeapReport> reports, Effects& effects);
   void EvictEverything(Effects& effects);

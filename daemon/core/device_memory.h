@@ -55,11 +55,14 @@ class DeviceMemory {
 
   // What an allocation must have so that an external buffer of `size` bytes can
   // be bound to it: VkMemoryRequirements.size. At least `size`.
-  //   RESOURCE_EXHAUSTED  no such buffer can be made
+  //   OUT_OF_RANGE        no such buffer, or no allocation for it, can be made, whatever
+  //                       is free; says why
+  //   RESOURCE_EXHAUSTED  the driver ran out of something
   virtual absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) = 0;
 
   // Allocates exportable memory, clears it where fresh memory is not known to be
   // zero, and exports it. All or nothing: an error leaves nothing allocated.
+  //   OUT_OF_RANGE        as above
   //   RESOURCE_EXHAUSTED  the driver is out of device memory, or descriptors ran out
   //   UNAVAILABLE         the device is lost
   //   INTERNAL            anything else the driver said, by its name

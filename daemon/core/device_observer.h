@@ -5,6 +5,7 @@
 #define DAEMON_CORE_DEVICE_OBSERVER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "common/base/ids.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/requests.h"
 #include "heapbroker/units.h"
 
@@ -67,13 +69,21 @@ struct Trimmed {
   TrimRequest request;
 };
 struct Ticked {};
-// A job of the allocating thread: the sizes that the device was asked for, in
-// order, and how the job ended.
-struct JobFilled {
-  std::vector<Bytes> required;
-  std::vector<size_t> refused;  // Positions in `required`: what the device did not allocate.
+// What the device said to one question: how large an allocation must be, to make one,
+// to clear one.
+struct DeviceAnswer {
+  Bytes required;  // The first kind's, where that went well.
   absl::StatusCode code = absl::StatusCode::kOk;
+  std::optional<LimitKind> limit = std::nullopt;  // Where the error named one.
+
+  friend bool operator==(const DeviceAnswer&, const DeviceAnswer&) = default;
+};
+// A job of the allocating thread, up to the next thing to decide: whether what the
+// device needs for a block can be had, or what becomes of the order.
+struct JobFilled {
+  std::vector<DeviceAnswer> answers;  // In the order of the questions.
   absl::Duration took;
+  bool over = false;  // Nothing of the job comes after this.
 };
 // A job of the freeing thread.
 struct JobFreed {

@@ -75,13 +75,12 @@ void DeviceRoom::EvictForPromises(Effects& effects) {
   for (uint32_t heap = 0; heap < heaps_.size(); ++heap) {
     const HeapBudget& budget = heaps_[heap];
     while (budget.in_use() - budget.being_freed() + budget.promised() > budget.now()) {
-      if (!EvictOneOn(heap, effects)) break;
+      if (!EvictOne(heap, effects)) break;
     }
   }
-  for (uint32_t heap = 0; heap < heaps_.size(); ++heap) {
-    while (allocations_ - being_freed_ + promised_ > count_limit_.blocks) {
-      if (!EvictOneOn(heap, effects)) break;
-    }
+  // An allocation is one wherever it lies.
+  while (allocations_ - being_freed_ + promised_ > count_limit_.blocks) {
+    if (!EvictOne(std::nullopt, effects)) break;
   }
 }
 
@@ -159,7 +158,7 @@ void DeviceRoom::Freed(const Block& block) {
   ++freed_;
 }
 
-bool DeviceRoom::EvictOneOn(uint32_t heap, Effects& effects) {
+bool DeviceRoom::EvictOne(std::optional<uint32_t> heap, Effects& effects) {
   const auto has_session = [this](TenantId tenant) { return leases_.HasHolder(tenant); };
   if (std::optional<Block> block = pools_.EvictOne(heap, has_session, NotKeptReason::kPressure)) {
     StartFreeing(*std::move(block), effects);
@@ -182,7 +181,7 @@ bool DeviceRoom::EvictUnusedSegment(std::optional<uint32_t> heap, NotKeptReason 
 }
 
 void DeviceRoom::EvictAllOn(uint32_t heap, Effects& effects) {
-  while (EvictOneOn(heap, effects)) {
+  while (EvictOne(heap, effects)) {
   }
 }
 
@@ -221,13 +220,13 @@ void DeviceRoom::UpdateHeaps(absl::Span<const HeapReport> reports, Effects& effe
     std::string complaint = budget.Update(heap, reports[heap]);
     if (!complaint.empty()) effects.warnings.push_back(std::move(complaint));
     while (budget.in_use() - budget.being_freed() > budget.now()) {
-      if (!EvictOneOn(heap, effects)) break;
+      if (!EvictOne(heap, effects)) break;
     }
   }
 }
 
-void DeviceRoom::NoteDriverRefusal(uint32_t heap, Bytes bytes, Effects& effects) {
-  if (!heaps_[heap].NoteDriverRefusal(bytes)) return;
+void DeviceRoom::NoteDriverRefusal(uint32_t heap, Bytes bytes, absl::Time now, Effects& effects) {
+  if (!heaps_[heap].NoteDriverRefusal(bytes, now)) return;
   effects.warnings.push_back(absl::StrCat("the driver refused ", FormatBytes(bytes), " of heap ",
                                           heap, " although ", FormatBytes(heaps_[heap].available()),
                                           " of the budget of ", FormatBytes(heaps_[heap].limit()),

@@ -80,16 +80,20 @@ class DeviceRoom {
   uint64_t freed() const { return freed_; }
 
   // Idle blocks of tenants without a session, other idle blocks by age, sealed unused
-  // segments by last use: the first that there is. False where there is none.
-  bool EvictOneOn(uint32_t heap, Effects& effects);
+  // segments by last use: the first that there is, on one heap or on any. False where
+  // there is none.
+  bool EvictOne(std::optional<uint32_t> heap, Effects& effects);
   void EvictAllOn(uint32_t heap, Effects& effects);
   absl::StatusOr<TrimResult> Trim(const TrimRequest& request, Effects& effects);
   // Blocks that became idle at `since` or before.
   void EvictExpired(absl::Time since, Effects& effects);
   // What the driver says now; where it has less than is in use, idle memory goes.
   void UpdateHeaps(absl::Span<const HeapReport> reports, Effects& effects);
-  // The driver refused an allocation whose bytes were taken.
-  void NoteDriverRefusal(uint32_t heap, Bytes bytes, Effects& effects);
+  // The driver refused an allocation whose bytes were taken, or it made one.
+  void NoteDriverRefusal(uint32_t heap, Bytes bytes, absl::Time now, Effects& effects);
+  void NoteDriverAllocation(uint32_t heap, Bytes bytes) {
+    heaps_[heap].NoteDriverAllocation(bytes);
+  }
 
   // Heaps, pools and counts.
   void AddStats(DeviceStats& stats) const;

@@ -13,25 +13,9 @@
 #include "daemon/core/block.h"
 #include "daemon/core/device_observer.h"
 #include "daemon/core/event_sink.h"
+#include "daemon/core/fill_order.h"
 
 namespace heapbroker {
-
-// One request for memory on its way to the device; counted up from 1.
-using OrderId = Id<struct OrderTag>;
-
-// One allocation to make, or one idle block to clear.
-struct FillItem {
-  BlockClass block_class;
-  Bytes planned;  // Reserved for it, and rounded so that the block can be reused.
-  Bytes exact;    // What will do if `planned` is too much for the device.
-  std::optional<DeviceAllocation> reuse;  // Set: clear this, allocate nothing.
-};
-
-// All or nothing.
-struct FillOrder {
-  OrderId id;
-  std::vector<FillItem> items;
-};
 
 // Collected under the mutex, carried out under none, in this order.
 struct Effects {

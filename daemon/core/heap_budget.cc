@@ -82,10 +82,20 @@ std::string HeapBudget::Update(uint32_t heap, const HeapReport& report) {
   return checked.complaint;
 }
 
-bool HeapBudget::NoteDriverRefusal(Bytes bytes) {
+bool HeapBudget::NoteDriverRefusal(Bytes bytes, absl::Time now) {
+  // A refusal without an eviction proves nothing new.
+  if (!WasRefusedLately(bytes, now)) refused_ = Refused{bytes, now + kRefusalIsRemembered};
   if (smallest_driver_refusal_ && *smallest_driver_refusal_ <= bytes) return false;
   smallest_driver_refusal_ = bytes;
   return true;
+}
+
+void HeapBudget::NoteDriverAllocation(Bytes bytes) {
+  if (refused_ && bytes >= refused_->bytes) refused_ = std::nullopt;
+}
+
+bool HeapBudget::WasRefusedLately(Bytes bytes, absl::Time now) const {
+  return refused_ && bytes >= refused_->bytes && now < refused_->until;
 }
 
 HeapStats HeapBudget::Stats() const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/time/time.h"
 #include "daemon/core/device_memory.h"
 #include "daemon/core/stats.h"
 #include "heapbroker/units.h"
@@ -30,6 +31,11 @@ struct CheckedHeapReport {
 // A budget of zero is taken as no answer; one over the heap's size, and a usage over
 // it, as the size. All three have been seen.
 CheckedHeapReport CheckHeapReport(uint32_t heap, Bytes size, const HeapReport& report);
+
+// How long a size that the driver refused is taken for more than it has. It may be for
+// good, where the driver only advertises it, or until another program gives something
+// back.
+inline constexpr absl::Duration kRefusalIsRemembered = absl::Minutes(1);
 
 // Counts bytes from the moment they are promised until the device call that
 // frees them has returned. The driver's own success is no limit: drivers
@@ -79,9 +85,14 @@ class HeapBudget {
   // What the driver says now. Returns what was wrong with it, if that was not
   // returned before.
   std::string Update(uint32_t heap, const HeapReport& report);
-  // The driver refused `bytes` although they were taken. True where no request as
-  // small was refused before.
-  bool NoteDriverRefusal(Bytes bytes);
+  // The driver refused `bytes` although they were taken, and nothing was left to evict
+  // for them. True where no request as small was refused before.
+  bool NoteDriverRefusal(Bytes bytes, absl::Time now);
+  // It made an allocation for that much.
+  void NoteDriverAllocation(Bytes bytes);
+  // Whether it refused that much, or less, a moment ago, and has not made as much since:
+  // to evict for it would help as little as it did then.
+  bool WasRefusedLately(Bytes bytes, absl::Time now) const;
 
   HeapStats Stats() const;
 
@@ -94,6 +105,11 @@ class HeapBudget {
   Bytes peak_;
   std::optional<HeapReport> driver_;
   std::optional<Bytes> smallest_driver_refusal_;
+  struct Refused {
+    Bytes bytes;
+    absl::Time until;
+  };
+  std::optional<Refused> refused_;  // Lately.
   bool complained_ = false;
 };
 

@@ -105,8 +105,8 @@ Bytes IdleBlocks::largest() const {
   Bytes largest;
   // From the last size of each tenant and class to the one before it.
   for (auto it = by_size_.end(); it != by_size_.begin();) {
-    const Key& key = std::prev(it)->first;
-    largest = std::max(largest, key.size);
+    const auto& [key, equals] = *std::prev(it);
+    largest = std::max(largest, entries_[equals.newest].block.bytes());
     it = by_size_.lower_bound({key.tenant, key.block_class, Bytes()});
   }
   return largest;

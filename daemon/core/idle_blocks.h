@@ -46,10 +46,10 @@ class IdleBlocks {
   // `stamp` must be greater than any before.
   void Add(Block block, ReleaseStamp stamp, absl::Time since);
 
-  // The smallest block of the tenant and class in `range`; among equals the one
-  // released last, whose pages are likeliest warm. It stays idle, but is neither
-  // found nor evicted, until Take or Unclaim ends the claim. Unclaim in the reverse
-  // order leaves no trace.
+  // The smallest block of the tenant and class that was made for a size in `range`;
+  // among equals the one released last, whose pages are likeliest warm. It stays idle, but is
+  // neither found nor evicted, until Take or Unclaim ends the claim. Unclaim in the reverse order
+  // leaves no trace.
   std::optional<Claim> ClaimBestFit(TenantId tenant, BlockClass block_class, SizeRange range);
   const Block& block(Claim claim) const { return entries_[claim.slot_].block; }
   Block Take(Claim claim);
@@ -66,8 +66,8 @@ class IdleBlocks {
   Block TakeOldest();
   Block TakeOldest(TenantId tenant);
 
-  // Whether the tenant has blocks of the class, and one of at least `size`. Claimed
-  // ones do not count.
+  // Whether the tenant has blocks of the class, and one made for at least `size`.
+  // Claimed ones do not count.
   bool Holds(TenantId tenant, BlockClass block_class) const;
   bool HoldsAtLeast(TenantId tenant, BlockClass block_class, Bytes size) const;
   // Whether another tenant has. O(t log n) in the tenants.
@@ -80,7 +80,7 @@ class IdleBlocks {
   Bytes bytes() const { return bytes_; }
   size_t claimed() const { return claimed_; }
   Bytes claimed_bytes() const { return claimed_bytes_; }
-  // O(k log n) in the tenants and classes.
+  // The bytes of the one that was made for most. O(k log n) in the tenants and classes.
   Bytes largest() const;
 
  private:
@@ -107,11 +107,11 @@ class IdleBlocks {
   struct Key {
     TenantId tenant;
     BlockClass block_class;
-    Bytes size;
+    Bytes size;  // Block::made_for.
     friend auto operator<=>(const Key&, const Key&) = default;
   };
 
-  static Key KeyOf(const Block& block) { return {block.tenant, block.block_class, block.bytes()}; }
+  static Key KeyOf(const Block& block) { return {block.tenant, block.block_class, block.made_for}; }
   using Member = Links Entry::*;
   void PushNewest(Ends& ends, Member links, uint32_t slot);
   void Unlink(Ends& ends, Member links, uint32_t slot);

@@ -31,8 +31,8 @@ struct Want {
   // that was not there.
   Bytes needs = {};
 
-  // The least that serves it, page by page whatever the driver does with the size; and
-  // what must be there for that.
+  // The smallest buffer that serves it, in whole alignments; and what must be there for
+  // that.
   Bytes exact() const { return AlignUp(size, std::max(alignment, Bytes(1))).value_or(size); }
   Bytes least() const { return std::max(exact(), needs); }
 

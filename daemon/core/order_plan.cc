@@ -3,9 +3,6 @@
 #include "daemon/core/order_plan.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
 
 namespace heapbroker {
 namespace {
@@ -14,130 +11,59 @@ Bytes Sum(Bytes a, Bytes b) { return CheckedAdd(a, b).value_or(Bytes::Max()); }
 
 }  // namespace
 
-std::optional<Refusal> Planner::NeverFits(const Order& order) const {
-  Refusal refusal;
-  refusal.kind = RefusalKind::kNeverFits;
-  const CountLimit& count = room_.count_limit();
-  if (order.wants.size() > count.blocks) {
-    refusal.limit = count.kind;
-    refusal.value = refusal.largest_now = count.blocks;
-    refusal.requested = order.wants.size();
-    return refusal;
-  }
-  // Bytes that can lie on one heap only, and all bytes with all heaps they can lie on.
-  std::map<uint32_t, Bytes> bound;
-  std::set<uint32_t> heaps;
-  Bytes all;
-  const auto refuse = [&](uint32_t heap, Bytes limit, Bytes requested) {
-    refusal.heap = heap;
-    refusal.value = limit.count();
-    refusal.requested = requested.count();
-    refusal.largest_now = std::min(limit, device_.max_allocation_size).count();
-    return refusal;
-  };
-  for (const Want& want : order.wants) {
-    const std::set<uint32_t> own = HeapsOf(want);
-    const uint32_t largest = *std::max_element(own.begin(), own.end(), [this](auto a, auto b) {
-      return room_.heap(a).limit() < room_.heap(b).limit();
-    });
-    const Bytes exact = want.least();
-    if (exact > device_.max_allocation_size) {
-      // By its alignment: a size over it is refused before.
-      refusal.limit = LimitKind::kMaxAllocationSize;
-      refusal.value = refusal.largest_now = device_.max_allocation_size.count();
-      refusal.requested = exact.count();
-      return refusal;
-    }
-    if (exact > room_.heap(largest).limit()) {
-      return refuse(largest, room_.heap(largest).limit(), exact);
-    }
-    if (own.size() == 1) bound[largest] = Sum(bound[largest], exact);
-    heaps.insert(own.begin(), own.end());
-    all = Sum(all, exact);
-  }
-  if (order.segment) {
-    // One type, and so one heap, has to hold all of it.
-    const uint32_t largest = *std::max_element(heaps.begin(), heaps.end(), [this](auto a, auto b) {
-      return room_.heap(a).limit() < room_.heap(b).limit();
-    });
-    if (all > room_.heap(largest).limit()) {
-      return refuse(largest, room_.heap(largest).limit(), all);
-    }
-    return std::nullopt;
-  }
-  for (const auto& [heap, bytes] : bound) {
-    if (bytes > room_.heap(heap).limit()) return refuse(heap, room_.heap(heap).limit(), bytes);
-  }
-  Bytes limits;
-  for (uint32_t heap : heaps) limits = Sum(limits, room_.heap(heap).limit());
-  if (all > limits) return refuse(*heaps.begin(), limits, all);
-  return std::nullopt;
-}
-
 std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve) {
-  if (order.segment) {
-    // All blocks of a segment are of one type.
-    std::optional<Refusal> first;
-    for (const MemoryTypeChoice& type : order.wants.front().placement->types) {
-      std::variant<Plan, Refusal> made =
-          MakeWith(order, reserve, {.use_hits = false, .only_type = type.memory_type});
-      if (std::holds_alternative<Plan>(made)) return made;
-      if (!first) first = std::get<Refusal>(made);
-    }
-    return *first;
-  }
-  std::variant<Plan, Refusal> made = MakeWith(order, reserve, {});
-  if (std::holds_alternative<Plan>(made) || order.wants.size() == 1) return made;
+  if (order.segment) return MakeSegment(order, reserve);
+  if (std::optional<Plan> made = MakeWith(order, reserve, {})) return *std::move(made);
+  const bool several = order.wants.size() > 1;
   // What the first blocks were rounded up by may be what the last one lacks. And what
   // the order itself found idle is memory as good as any other: a block that is larger
   // than what it would serve may be what the others lack.
   for (const bool use_hits : {true, false}) {
-    std::variant<Plan, Refusal> thrifty =
-        MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
-    if (std::holds_alternative<Plan>(thrifty)) return thrifty;
+    if (!several) break;
+    std::optional<Plan> thrifty = MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
+    if (thrifty) return *std::move(thrifty);
   }
-  // This one tells why, if it fails: it has every idle byte, rounds nothing, and fills
-  // the heaps as well as can be.
-  return MakeWith(order, reserve, {.use_hits = false, .round = false, .scarce_first = true});
-}
-
-// The wants of an order in the sequence in which they are served.
-absl::InlinedVector<size_t, 2> Planner::Sequence(const Order& order, const Means& means) const {
-  absl::InlinedVector<size_t, 2> sequence(order.wants.size());
-  std::iota(sequence.begin(), sequence.end(), size_t{0});
-  if (!means.scarce_first) return sequence;
-  std::stable_sort(sequence.begin(), sequence.end(), [&](size_t a, size_t b) {
-    const size_t places_a = HeapsOf(order.wants[a]).size();
-    const size_t places_b = HeapsOf(order.wants[b]).size();
-    if (places_a != places_b) return places_a < places_b;
-    return order.wants[a].least() > order.wants[b].least();
-  });
-  return sequence;
-}
-
-std::set<uint32_t> Planner::HeapsOf(const Want& want) const {
-  std::set<uint32_t> heaps;
-  for (const MemoryTypeChoice& type : want.placement->types) {
-    heaps.insert(room_.HeapOf(type.memory_type));
+  const auto assigned = AssignHeaps(PiecesOf(order), RoomFor(reserve));
+  const auto* heaps = std::get_if<HeapAssignment>(&assigned);
+  if (heaps == nullptr) return Explain(order, reserve, std::get<NoAssignment>(assigned).heap);
+  // Each of those blocks took the best place that it found, which may have been the only
+  // one of a later block.
+  if (several) {
+    std::optional<Plan> arranged =
+        MakeWith(order, reserve, {.use_hits = false, .round = false, .heaps = heaps});
+    if (arranged) return *std::move(arranged);
   }
-  return heaps;
+  return Explain(order, reserve, std::nullopt);
 }
 
-std::variant<Plan, Refusal> Planner::MakeWith(const Order& order, ReserveOn reserve,
-                                              const Means& means) {
+// All blocks of a segment are of one type.
+std::variant<Plan, Refusal> Planner::MakeSegment(const Order& order, ReserveOn reserve) {
+  for (const MemoryTypeChoice& type : order.wants.front().placement->types) {
+    std::optional<Plan> made =
+        MakeWith(order, reserve, {.use_hits = false, .only_type = type.memory_type});
+    if (made) return *std::move(made);
+  }
+  Bytes all;
+  for (const Want& want : order.wants) all = Sum(all, want.least());
+  const uint32_t heap = RoomiestOf(PiecesOf(order).front().heaps, reserve);
+  return Explain(order, reserve,
+                 all > LeftOn(heap, reserve) ? std::optional<uint32_t>(heap) : std::nullopt);
+}
+
+std::optional<Plan> Planner::MakeWith(const Order& order, ReserveOn reserve, const Means& means) {
   Plan plan;
   plan.parts.resize(order.wants.size());
-  for (const size_t i : Sequence(order, means)) {
-    const Want& want = order.wants[i];
+  for (size_t i = 0; i < order.wants.size(); ++i) {
     Part& part = plan.parts[i];
-    part.exact = want.least();
-    if (PlanPart(order.tenant, want, reserve, means, part)) continue;
+    part.exact = order.wants[i].exact();
+    part.least = order.wants[i].least();
+    if (PlanPart(order, i, reserve, means, part)) continue;
     Undo(plan);
-    return Explain(order, want, reserve);
+    return std::nullopt;
   }
   if (KeepsPromises(plan)) return plan;
   Undo(plan);
-  return Explain(order, order.wants.back(), reserve);
+  return std::nullopt;
 }
 
 // A later part may have claimed the block that an earlier one was to be had for.
@@ -147,19 +73,26 @@ bool Planner::KeepsPromises(const Plan& plan) const {
   });
 }
 
-bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+bool Planner::Allows(const Means& means, size_t index, uint32_t memory_type) const {
+  if (means.only_type && memory_type != *means.only_type) return false;
+  return means.heaps == nullptr || (*means.heaps)[index] == room_.HeapOf(memory_type);
+}
+
+bool Planner::PlanPart(const Order& order, size_t index, ReserveOn reserve, const Means& means,
                        Part& part) {
+  const Want& want = order.wants[index];
   std::optional<PoolChoice> fallback;
-  if (!want.fresh && FindInPools(tenant, want, reserve, means, part, fallback)) return true;
+  if (!want.fresh && FindInPools(order, index, reserve, means, part, fallback)) return true;
   if (!fallback) {
     for (const MemoryTypeChoice& type : want.placement->types) {
-      if (means.only_type && type.memory_type != *means.only_type) continue;
+      if (!Allows(means, index, type.memory_type)) continue;
       if (fallback && type.tier < fallback->tier) break;
-      if (TakeNow(room_.pools().direct(), type.memory_type, part.exact, reserve, part)) {
+      const NewBlock as_asked{part.exact, part.least};
+      if (TakeNow(room_.pools().direct(), type.memory_type, as_asked, reserve, part)) {
         part.reason = MissReason::kNeverCached;
         return true;
       }
-      if (!fallback && HasRoom(room_.HeapOf(type.memory_type), part.exact, reserve)) {
+      if (!fallback && HasRoom(room_.HeapOf(type.memory_type), part.least, reserve)) {
         fallback = PoolChoice{room_.pools().direct(), type.memory_type, type.tier};
         part.reason = MissReason::kNeverCached;
       }
@@ -168,7 +101,7 @@ bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, con
   if (!fallback) return false;
   part.pool = fallback->pool;
   part.memory_type = fallback->memory_type;
-  part.promised = part.exact;
+  part.promised = part.least;
   room_.Promise(room_.HeapOf(part.memory_type), part.promised);
   // It takes the want after all.
   const auto passed = std::find_if(part.passed.begin(), part.passed.end(),
@@ -182,10 +115,11 @@ bool Planner::PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, con
 
 // True if a pool takes it now; `fallback` is the first that would once something idle
 // is gone. A pool of a lower tier does not go before that one.
-bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+bool Planner::FindInPools(const Order& order, size_t index, ReserveOn reserve, const Means& means,
                           Part& part, std::optional<PoolChoice>& fallback) {
-  const Bytes largest = device_.max_allocation_size;
+  const Want& want = order.wants[index];
   for (const PoolChoice& choice : want.placement->pools) {
+    if (!Allows(means, index, choice.memory_type)) continue;
     if (fallback && choice.tier < fallback->tier) return false;
     CachingPool& pool = room_.pools().pool(choice.pool);
     if (want.size > pool.config().limits.max_allocation_size) {
@@ -194,8 +128,8 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
     }
     std::variant<Claim, MissReason> found = MissReason::kNoIdleBlock;
     if (means.use_hits) {
-      found = pool.Find(tenant, want.ClassOn(choice.memory_type),
-                        AcceptableBlocks(matching_, want.exact(), largest));
+      found = pool.Find(order.tenant, want.ClassOn(choice.memory_type),
+                        AcceptableBlocks(matching_, part.exact, device_.max_allocation_size));
     }
     auto* claim = std::get_if<Claim>(&found);
     // What the order's earlier blocks reserved was to go in the place of idle ones.
@@ -211,35 +145,45 @@ bool Planner::FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, 
       return true;
     }
     bool at_capacity = true;
-    const Bytes rounded = means.round ? NewBlockSize(matching_, part.exact, largest) : part.exact;
-    for (Bytes bytes : {rounded, part.exact}) {
-      if (!pool.CanHold(bytes)) continue;
+    for (const NewBlock& block : NewBlocksFor(part, means.round)) {
+      if (!pool.CanHold(block.bytes)) continue;
       at_capacity = false;
-      if (!TakeNow(choice.pool, choice.memory_type, bytes, reserve, part)) continue;
+      if (!TakeNow(choice.pool, choice.memory_type, block, reserve, part)) continue;
       part.reason = std::get<MissReason>(found);
       return true;
     }
     const MissReason reason = at_capacity ? MissReason::kAtCapacity : std::get<MissReason>(found);
     part.passed.emplace_back(choice.pool, reason);
     if (!at_capacity && !fallback &&
-        HasRoom(room_.HeapOf(choice.memory_type), part.exact, reserve)) {
+        HasRoom(room_.HeapOf(choice.memory_type), part.least, reserve)) {
       fallback = choice;
     }
   }
   return false;
 }
 
-bool Planner::TakeNow(size_t pool, uint32_t memory_type, Bytes bytes, ReserveOn reserve,
+// What a pool would make of it, the best first.
+absl::InlinedVector<Planner::NewBlock, 2> Planner::NewBlocksFor(const Part& part,
+                                                                bool round) const {
+  absl::InlinedVector<NewBlock, 2> blocks;
+  const Bytes rounded = NewBlockSize(matching_, part.exact, device_.max_allocation_size);
+  if (round && rounded > part.exact) blocks.push_back({rounded, std::max(rounded, part.least)});
+  blocks.push_back({part.exact, part.least});
+  return blocks;
+}
+
+bool Planner::TakeNow(size_t pool, uint32_t memory_type, const NewBlock& block, ReserveOn reserve,
                       Part& part) {
   const uint32_t heap = room_.HeapOf(memory_type);
   const Reserve kept = reserve(heap);
-  if (kept.all || Sum(bytes, kept.bytes) > room_.RoomNow(heap)) return false;
+  if (kept.all || Sum(block.bytes, kept.bytes) > room_.RoomNow(heap)) return false;
   if (kept.allocations > 0 && kept.allocations >= room_.AllocationRoom()) return false;
-  if (!room_.TryTake(heap, bytes)) return false;
-  room_.pools().pool(pool).Reserve(bytes);
+  if (!room_.TryTake(heap, block.bytes)) return false;
+  room_.pools().pool(pool).Reserve(block.bytes);
   part.pool = pool;
   part.memory_type = memory_type;
-  part.taken = bytes;
+  part.made_for = block.made_for;
+  part.taken = block.bytes;
   return true;
 }
 
@@ -247,113 +191,6 @@ bool Planner::HasRoom(uint32_t heap, Bytes bytes, ReserveOn reserve) const {
   const Reserve kept = reserve(heap);
   return !kept.all && Sum(bytes, kept.bytes) <= room_.RoomOn(heap) &&
          kept.allocations < room_.AllocationRoom();
-}
-
-Refusal Planner::Explain(const Order& order, const Want& want, ReserveOn reserve) const {
-  Refusal refusal;
-  const auto left_on = [&](uint32_t heap) {
-    const Reserve kept = reserve(heap);
-    const Bytes room = room_.RoomOn(heap);
-    return kept.all || kept.bytes > room ? Bytes() : room - kept.bytes;
-  };
-  uint32_t best = room_.HeapOf(want.placement->types.front().memory_type);
-  for (const MemoryTypeChoice& type : want.placement->types) {
-    const uint32_t heap = room_.HeapOf(type.memory_type);
-    if (left_on(heap) > left_on(best)) best = heap;
-  }
-  const Bytes left = left_on(best);
-  refusal.largest_now = std::min(left, device_.max_allocation_size).count();
-  uint64_t allocations = room_.AllocationRoom();
-  allocations -= std::min(allocations, reserve(best).allocations);
-  refusal.heap = best;
-  Bytes requested;
-  for (const Want& each : order.wants) {
-    for (const MemoryTypeChoice& type : each.placement->types) {
-      if (room_.HeapOf(type.memory_type) != best) continue;
-      requested = Sum(requested, each.least());
-      break;
-    }
-  }
-  // Bytes are named first where both are short: they are what the caller chose.
-  if (allocations < order.wants.size() && requested <= left) {
-    refusal.limit = room_.count_limit().kind;
-    refusal.heap = std::nullopt;
-    refusal.value = room_.count_limit().blocks;
-    refusal.in_use = refusal.value - allocations;
-    refusal.requested = order.wants.size();
-    refusal.free = allocations;
-    return refusal;
-  }
-  const Bytes limit = room_.heap(best).now();
-  refusal.value = limit.count();
-  refusal.in_use = (limit > left ? limit - left : Bytes()).count();
-  refusal.requested = requested.count();
-  refusal.free = left.count();
-  return refusal;
-}
-
-void Planner::Take(const Order& order, Plan& plan, Effects& effects) {
-  for (size_t i = 0; i < plan.parts.size(); ++i) {
-    Part& part = plan.parts[i];
-    if (!part.claim) continue;
-    part.hit = room_.pools().pool(part.pool).Take(*part.claim, order.wants[i].size);
-    part.claim = std::nullopt;
-  }
-  for (const Part& part : plan.parts) {
-    if (part.taken == Bytes()) continue;
-    for (Block& block : room_.pools().pool(part.pool).EvictOverCapacity()) {
-      room_.StartFreeing(std::move(block), effects);
-    }
-  }
-  if (plan.is_promise()) room_.EvictForPromises(effects);
-}
-
-void Planner::Undo(Plan& plan) {
-  // Backwards, so that claims end in the reverse order.
-  for (auto part = plan.parts.rbegin(); part != plan.parts.rend(); ++part) {
-    if (part->claim) room_.pools().pool(part->pool).Unclaim(*part->claim);
-  }
-  GiveUp(plan);
-}
-
-void Planner::GiveUp(Plan& plan) {
-  for (Part& part : plan.parts) {
-    const uint32_t heap = room_.HeapOf(part.memory_type);
-    if (part.taken != Bytes()) {
-      room_.pools().pool(part.pool).Cancel(part.taken);
-      room_.Return(heap, part.taken);
-    }
-    if (part.promised != Bytes()) room_.BreakPromise(heap, part.promised);
-    part.taken = part.promised = Bytes();
-  }
-}
-
-bool Planner::Redeem(Plan& plan, Effects& effects) {
-  bool all = true;
-  for (Part& part : plan.parts) {
-    if (part.promised == Bytes()) continue;
-    const bool pooled = part.pool != room_.pools().direct();
-    // What the pool had room for may be somebody else's by now.
-    if (pooled && !room_.pools().pool(part.pool).CanHold(part.exact)) {
-      part.passed.emplace_back(part.pool, MissReason::kAtCapacity);
-      part.pool = room_.pools().direct();
-    }
-    CachingPool& pool = room_.pools().pool(part.pool);
-    const Bytes rounded = part.pool == room_.pools().direct()
-                              ? part.exact
-                              : NewBlockSize(matching_, part.exact, device_.max_allocation_size);
-    for (Bytes bytes : {rounded, part.exact}) {
-      if (!pool.CanHold(bytes)) continue;
-      if (!room_.Redeem(room_.HeapOf(part.memory_type), part.promised, bytes)) continue;
-      part.promised = Bytes();
-      part.taken = bytes;
-      pool.Reserve(bytes);
-      for (Block& block : pool.EvictOverCapacity()) room_.StartFreeing(std::move(block), effects);
-      break;
-    }
-    all = all && part.promised == Bytes();
-  }
-  return all;
 }
 
 }  // namespace heapbroker

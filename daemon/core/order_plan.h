@@ -7,14 +7,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "daemon/core/block_size.h"
 #include "daemon/core/device_room.h"
+#include "daemon/core/heap_assignment.h"
 #include "daemon/core/order.h"
 #include "daemon/core/refusal.h"
 
@@ -24,7 +26,9 @@ namespace heapbroker {
 struct Part {
   size_t pool = 0;
   uint32_t memory_type = 0;
-  Bytes exact;                 // What must be there: see Want::least.
+  Bytes exact;                 // What is asked for, and
+  Bytes least;                 // what must be there for it: as in Want.
+  Bytes made_for;              // Of a miss: the buffer to make, `exact` or more.
   std::optional<Claim> claim;  // Until the plan is taken.
   std::optional<Block> hit;    // After that.
   Bytes taken;                 // Of a miss: bytes that are there,
@@ -61,8 +65,8 @@ class Planner {
   Planner(const DeviceInfo& device, const MatchingPolicy& matching, DeviceRoom& room)
       : device_(device), matching_(matching), room_(room) {}
 
-  // Whether the order would fit if nothing else were held. Sums of several blocks
-  // are judged by the heaps that any of them could lie on.
+  // Why the order would not fit if nothing else were held, however its blocks lie on the
+  // heaps; unset where it would, or where that is more than AssignHeaps finds out.
   std::optional<Refusal> NeverFits(const Order& order) const;
 
   using ReserveOn = absl::FunctionRef<Reserve(uint32_t heap)>;
@@ -85,22 +89,42 @@ class Planner {
   struct Means {
     bool use_hits = true;
     bool round = true;  // New blocks up, so that they can be reused.
-    // Begin with what can lie in the fewest places, the largest first, so that it does
-    // not find them taken by what could have gone elsewhere.
-    bool scarce_first = false;
     std::optional<uint32_t> only_type = std::nullopt;
+    const HeapAssignment* heaps = nullptr;  // Where each want lies; null: where it suits.
   };
-  std::set<uint32_t> HeapsOf(const Want& want) const;
-  absl::InlinedVector<size_t, 2> Sequence(const Order& order, const Means& means) const;
-  std::variant<Plan, Refusal> MakeWith(const Order& order, ReserveOn reserve, const Means& means);
-  bool PlanPart(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+  // What a new block could be made as.
+  struct NewBlock {
+    Bytes made_for;
+    Bytes bytes;  // To take for it.
+  };
+  absl::InlinedVector<NewBlock, 2> NewBlocksFor(const Part& part, bool round) const;
+
+  std::variant<Plan, Refusal> MakeSegment(const Order& order, ReserveOn reserve);
+  std::optional<Plan> MakeWith(const Order& order, ReserveOn reserve, const Means& means);
+  bool PlanPart(const Order& order, size_t index, ReserveOn reserve, const Means& means,
                 Part& part);
-  bool FindInPools(TenantId tenant, const Want& want, ReserveOn reserve, const Means& means,
+  bool FindInPools(const Order& order, size_t index, ReserveOn reserve, const Means& means,
                    Part& part, std::optional<PoolChoice>& fallback);
+  // Whether the means leave the want that memory type.
+  bool Allows(const Means& means, size_t index, uint32_t memory_type) const;
   bool KeepsPromises(const Plan& plan) const;
-  bool TakeNow(size_t pool, uint32_t memory_type, Bytes bytes, ReserveOn reserve, Part& part);
+  bool TakeNow(size_t pool, uint32_t memory_type, const NewBlock& block, ReserveOn reserve,
+               Part& part);
   bool HasRoom(uint32_t heap, Bytes bytes, ReserveOn reserve) const;
-  Refusal Explain(const Order& order, const Want& want, ReserveOn reserve) const;
+
+  // The order as blocks that need a place, and what is not held, by heap.
+  std::vector<Piece> PiecesOf(const Order& order) const;
+  std::vector<Bytes> RoomFor(ReserveOn reserve) const;
+  Bytes LeftOn(uint32_t heap, ReserveOn reserve) const;
+  // By what there is at most, and by what is left.
+  uint32_t LargestOf(absl::Span<const uint32_t> heaps) const;
+  uint32_t RoomiestOf(absl::Span<const uint32_t> heaps, ReserveOn reserve) const;
+  std::optional<Refusal> NeverFits(absl::Span<const Piece> pieces) const;
+  Refusal NeverFitsOn(absl::Span<const uint32_t> heaps, Bytes requested) const;
+  // Allocations that are not kept for another on any of the pieces' heaps.
+  uint64_t AllocationsLeft(absl::Span<const Piece> pieces, ReserveOn reserve) const;
+  // Why there is no plan: that heap is short of bytes, or else allocations are.
+  Refusal Explain(const Order& order, ReserveOn reserve, std::optional<uint32_t> short_heap) const;
 
   const DeviceInfo& device_;
   const MatchingPolicy matching_;

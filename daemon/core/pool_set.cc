@@ -44,13 +44,17 @@ PoolSet::Idle PoolSet::IdleOn(uint32_t heap) const {
   return sum;
 }
 
-std::optional<Block> PoolSet::EvictOne(uint32_t heap, absl::FunctionRef<bool(TenantId)> has_session,
+std::optional<Block> PoolSet::EvictOne(std::optional<uint32_t> heap,
+                                       absl::FunctionRef<bool(TenantId)> has_session,
                                        NotKeptReason reason) {
   CachingPool* chosen = nullptr;
   std::optional<TenantId> orphan;
   ReleaseStamp stamp = 0;
-  for (size_t i : on_heap_[heap]) {
-    CachingPool& pool = pools_[i];
+  for (CachingPool& pool : pools_) {
+    // The direct row is in no heap, and keeps nothing.
+    if (!pool.memory_type() || (heap && device_.memory_types[*pool.memory_type()].heap != *heap)) {
+      continue;
+    }
     const auto offer = [&](std::optional<IdleBlocks::Age> age, std::optional<TenantId> tenant) {
       if (!age) return;
       const bool better = chosen == nullptr || (tenant && !orphan) ||

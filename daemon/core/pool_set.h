@@ -44,9 +44,10 @@ class PoolSet {
   };
   Idle IdleOn(uint32_t heap) const;
 
-  // Gives up one idle block of the heap: of tenants without a session first, whom
-  // nobody can be made to wait for; else the oldest. Unset where none is idle.
-  std::optional<Block> EvictOne(uint32_t heap, absl::FunctionRef<bool(TenantId)> has_session,
+  // Gives up one idle block of all heaps, or of one: of tenants without a session first,
+  // whom nobody can be made to wait for; else the oldest. Unset where none is idle.
+  std::optional<Block> EvictOne(std::optional<uint32_t> heap,
+                                absl::FunctionRef<bool(TenantId)> has_session,
                                 NotKeptReason reason);
   // Gives up the oldest idle block of all heaps, or of one pool.
   std::optional<Block> EvictOldest(std::optional<size_t> pool, NotKeptReason reason);

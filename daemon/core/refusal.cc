@@ -18,8 +18,14 @@ constexpr absl::string_view kPayload = "heapbroker/refusal";
 std::string ByteSentence(const Refusal& refusal, absl::string_view limit) {
   const auto bytes = [](uint64_t count) { return FormatBytes(Bytes(count)); };
   if (refusal.kind == RefusalKind::kNeverFits) {
-    return absl::StrCat(bytes(refusal.requested), " can never fit in ", limit, " of ",
-                        bytes(refusal.value), "; ask for less, or have the limit raised");
+    // Its sum would, but it comes in pieces.
+    const bool arrangement = refusal.limit == LimitKind::kHeapBudget && !refusal.heap &&
+                             refusal.requested <= refusal.value;
+    return absl::StrCat(
+        bytes(refusal.requested), " can never fit in ", limit, " of ", bytes(refusal.value),
+        arrangement ? ", however its blocks lie on the heaps; ask for smaller blocks"
+                    : "; ask for less",
+        ", or have the limit raised");
   }
   return absl::StrCat(bytes(refusal.requested), " asked for; of ", limit, " of ",
                       bytes(refusal.value), ", ", bytes(refusal.in_use), " are held and ",

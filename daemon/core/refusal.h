@@ -35,12 +35,13 @@ enum class RefusalKind : uint8_t {
 struct Refusal {
   RefusalKind kind = RefusalKind::kLimitReached;
   LimitKind limit = LimitKind::kHeapBudget;
-  std::optional<uint32_t> heap;  // Of kHeapBudget and kDriver.
-  uint64_t value = 0;            // The limit.
+  std::optional<uint32_t> heap;  // Of kHeapBudget and kDriver; unset: of several.
+  uint64_t value = 0;            // The limit; of several heaps the sum.
   uint64_t in_use = 0;           // What cannot be had now: held, and by whom it is not said.
   uint64_t requested = 0;
-  uint64_t largest_now = 0;  // The largest single request that would fit now.
-  uint64_t free = 0;         // All that is free or idle, in one piece or not.
+  // The largest single request that would fit now, as things are; 0: none would.
+  uint64_t largest_now = 0;
+  uint64_t free = 0;  // All that is free or idle, in one piece or not.
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

@@ -38,7 +38,7 @@ SimulatedDevice::SimulatedDevice(DeviceInfo info, ExportFunction exporter)
     : info_(std::move(info)), exporter_(std::move(exporter)) {}
 
 absl::Status SimulatedDevice::Failure::Next() {
-  if (left == 0) return absl::OkStatus();
+  if (left == 0 || after-- > 0) return absl::OkStatus();
   --left;
   return status;
 }
@@ -48,15 +48,14 @@ absl::StatusOr<Bytes> SimulatedDevice::RequiredSize(BlockClass, Bytes size) {
   std::optional<Bytes> padded = AlignUp(size, granularity_);
   if (padded) padded = CheckedAdd(*padded, extra_);
   if (size == Bytes() || !padded || *padded > info_.max_allocation_size) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no buffer of ", size.count(), " bytes can be made"));
+    return absl::OutOfRangeError(absl::StrCat("no buffer of ", size.count(), " bytes can be made"));
   }
   return *padded;
 }
 
 absl::StatusOr<DeviceAllocation> SimulatedDevice::Allocate(BlockClass, Bytes allocation_size) {
   if (allocation_size == Bytes() || allocation_size > info_.max_allocation_size) {
-    return absl::ResourceExhaustedError(
+    return absl::OutOfRangeError(
         absl::StrCat("no allocation of ", allocation_size.count(), " bytes can be made"));
   }
   std::shared_ptr<const ExportedHandle> exported =
@@ -102,9 +101,9 @@ void SimulatedDevice::FailAllocations(absl::Status status, int count) {
   allocation_failure_ = {std::move(status), count};
 }
 
-void SimulatedDevice::FailClears(absl::Status status, int count) {
+void SimulatedDevice::FailClears(absl::Status status, int count, int after) {
   MutexLock lock(mutex_);
-  clear_failure_ = {std::move(status), count};
+  clear_failure_ = {std::move(status), count, after};
 }
 
 void SimulatedDevice::PadSizes(Bytes granularity, Bytes extra) {

@@ -37,9 +37,10 @@ class SimulatedDevice final : public DeviceMemory {
   std::vector<HeapReport> ReadHeaps() override;
   void Free(DeviceAllocationId id) override;
 
-  // How a driver may behave. The next `count` calls end with `status`.
+  // How a driver may behave. The next `count` calls end with `status`; of clears those
+  // behind the next `after`.
   void FailAllocations(absl::Status status, int count);
-  void FailClears(absl::Status status, int count);
+  void FailClears(absl::Status status, int count, int after = 0);
   // Drivers pad: every size is rounded up to `granularity` and `extra` added.
   void PadSizes(Bytes granularity, Bytes extra);
   // What ReadHeaps says from now on.
@@ -60,6 +61,7 @@ class SimulatedDevice final : public DeviceMemory {
   struct Failure {
     absl::Status status;
     int left = 0;
+    int after = 0;
     absl::Status Next();
   };
 

@@ -24,6 +24,8 @@ DeviceReplay::DeviceReplay(const DeviceInfo& device, const LedgerOptions& option
                            Fidelity fidelity, SizeModel& sizes, TimeModel& times)
     : fidelity_(fidelity),
       times_(times),
+      executor_(clock_, fidelity == Fidelity::kExact ? ReplayExecutor::Steps::kDecisions
+                                                     : ReplayExecutor::Steps::kWholeJobs),
       device_(device, sizes),
       broker_(options, BrokerPorts{device_, executor_, events_, clock_, alarm_}) {}
 
@@ -145,17 +147,23 @@ void DeviceReplay::Do(const Ticked&) {
 
 void DeviceReplay::Do(const JobFilled& turn) {
   if (fidelity_ == Fidelity::kEstimate) {
-    RunFill();
+    if (turn.over) RunFill();
     return;
   }
-  Bytes bytes;
-  for (const Bytes size : turn.required) bytes = CheckedAdd(bytes, size).value_or(Bytes::Max());
-  if (turn.code == absl::StatusCode::kOk) {
-    times_.LearnAllocations(turn.required.size(), bytes, turn.took);
-  }
+  const uint64_t allocations = device_.counts().allocations;
+  const double bytes = device_.allocated_bytes();
   device_.Follow(turn);
   const bool ran = RunFill();
   if (!device_.EndFollowing() || !ran) Differ("other allocations of the device");
+  job_.allocations += device_.counts().allocations - allocations;
+  job_.bytes += device_.allocated_bytes() - bytes;
+  job_.took += turn.took;
+  for (const DeviceAnswer& answer : turn.answers) {
+    job_.failed |= answer.code != absl::StatusCode::kOk;
+  }
+  if (!turn.over) return;
+  if (!job_.failed) times_.LearnAllocations(job_.allocations, job_.bytes, job_.took);
+  job_ = {};
 }
 
 void DeviceReplay::Do(const JobFreed& turn) {

@@ -45,11 +45,13 @@ struct ReplayFigures {
 
 // The real core over a simulated device, called as the recording says.
 //
-// Jobs wait in two queues, and the next of a queue runs where the recording has
-// the end of one; of an estimate also when an answer is needed that depends on it,
-// and a millisecond after it was posted at the latest. Ids of the recording stand for what the
-// replay got for the same call. Of what the replay did not get, nothing is given back; what it got
-// and the recording did not is given back at once, for no client ever had it.
+// Jobs wait in two queues, and the next of a queue runs where the recording has the end
+// of one; of an estimate also when an answer is needed that depends on it, and a
+// millisecond after it was posted at the latest. Of an exact replay each decision of a job
+// falls where it fell, with whatever happened in between. Ids of the recording stand for
+// what the replay got for the same call. Of what the replay did not get, nothing is given
+// back; what it got and the recording did not is given back at once, for no client ever
+// had it.
 //
 // For one thread.
 class DeviceReplay {
@@ -126,7 +128,7 @@ class DeviceReplay {
   TimeModel& times_;
   ReplayClock clock_;
   ReplayAlarm alarm_;
-  ReplayExecutor executor_{clock_};
+  ReplayExecutor executor_;
   ReplayEvents events_;
   ReplayDevice device_;
   DeviceBroker broker_;
@@ -139,6 +141,14 @@ class DeviceReplay {
   absl::flat_hash_map<SegmentId, SegmentId> segments_;
   Bytes rounding_;
   ReplayFigures figures_;
+  // Of the recorded job that is not over.
+  struct JobSoFar {
+    uint64_t allocations = 0;
+    double bytes = 0;
+    absl::Duration took;
+    bool failed = false;
+  };
+  JobSoFar job_;
   uint64_t sequence_ = 0;
   std::optional<std::string> difference_;
 };

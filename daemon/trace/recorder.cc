@@ -32,7 +32,7 @@ Bytes WeightOf(const Turn& turn) {
   } else if (const auto* answered = std::get_if<CallAnswered>(&turn)) {
     weight += answered->blocks.size() * sizeof(BlockId);
   } else if (const auto* filled = std::get_if<JobFilled>(&turn)) {
-    weight += filled->required.size() * sizeof(Bytes);
+    weight += filled->answers.size() * sizeof(DeviceAnswer);
   } else if (const auto* reported = std::get_if<IdleReported>(&turn)) {
     weight += reported->reports.size() * sizeof(IdleReport);
   }

@@ -3,8 +3,20 @@
 #include "daemon/trace/replay_ports.h"
 
 #include "common/base/status_macros.h"
+#include "daemon/core/refusal.h"
 
 namespace heapbroker {
+namespace {
+
+absl::Status RecordedStatus(const DeviceAnswer& answer) {
+  if (answer.code == absl::StatusCode::kOk) return absl::OkStatus();
+  if (!answer.limit) return absl::Status(answer.code, "the recorded device failed here");
+  Refusal refusal;
+  refusal.limit = *answer.limit;
+  return RefusalStatus(refusal);
+}
+
+}  // namespace
 
 bool ReplayExecutor::RunOne(std::deque<Posted>& jobs, absl::Time posted_by) {
   if (jobs.empty() || jobs.front().time > posted_by) return false;
@@ -14,37 +26,32 @@ bool ReplayExecutor::RunOne(std::deque<Posted>& jobs, absl::Time posted_by) {
   return true;
 }
 
-absl::Status ReplayDevice::RecordedFailure() const {
-  return absl::Status(job_->code, "the recorded device failed here");
-}
-
-bool ReplayDevice::RefusesNow() const {
-  return job_ != nullptr &&
-         std::find(job_->refused.begin(), job_->refused.end(), asked_ - 1) != job_->refused.end();
+const DeviceAnswer* ReplayDevice::NextAnswer() {
+  worked_ = true;
+  if (job_ == nullptr) return nullptr;
+  if (asked_ < job_->answers.size()) return &job_->answers[asked_++];
+  differs_ = true;
+  return nullptr;
 }
 
 absl::StatusOr<Bytes> ReplayDevice::RequiredSize(BlockClass block_class, Bytes size) {
-  worked_ = true;
-  if (job_ != nullptr && asked_ < job_->required.size()) {
-    const Bytes required = std::max(size, job_->required[asked_++]);
-    sizes_.Learn(block_class, size, required);
+  const DeviceAnswer* const answer = NextAnswer();
+  if (answer == nullptr) {
+    const Bytes required = sizes_.Required(block_class, size);
+    // Says no where the device would.
+    HB_RETURN_IF_ERROR(device_.RequiredSize(block_class, required).status());
     return required;
   }
-  if (job_ != nullptr && job_->code != absl::StatusCode::kOk) return RecordedFailure();
-  if (job_ != nullptr) differs_ = true;
-  // Says no where the device would.
-  HB_RETURN_IF_ERROR(device_.RequiredSize(block_class, size).status());
-  return sizes_.Required(block_class, size);
+  HB_RETURN_IF_ERROR(RecordedStatus(*answer));
+  const Bytes required = std::max(size, answer->required);
+  sizes_.Learn(block_class, size, required);
+  return required;
 }
 
 absl::StatusOr<DeviceAllocation> ReplayDevice::Allocate(BlockClass block_class,
                                                         Bytes allocation_size) {
-  if (RefusesNow()) {
-    // What was refused and is not the last was tried again with less.
-    if (job_->code == absl::StatusCode::kOk || asked_ < job_->required.size()) {
-      return absl::ResourceExhaustedError("the recorded device refused this size");
-    }
-    return RecordedFailure();
+  if (const DeviceAnswer* const answer = NextAnswer()) {
+    HB_RETURN_IF_ERROR(RecordedStatus(*answer));
   }
   HB_ASSIGN_OR_RETURN(DeviceAllocation made, device_.Allocate(block_class, allocation_size));
   allocated_bytes_ += static_cast<double>(allocation_size.count());
@@ -52,12 +59,7 @@ absl::StatusOr<DeviceAllocation> ReplayDevice::Allocate(BlockClass block_class,
 }
 
 absl::Status ReplayDevice::Clear(BlockClass block_class, const DeviceAllocation& allocation) {
-  worked_ = true;
-  // Neither a size nor an allocation failed, then: it was this.
-  if (job_ != nullptr && job_->code != absl::StatusCode::kOk && job_->refused.empty() &&
-      asked_ >= job_->required.size()) {
-    return RecordedFailure();
-  }
+  if (const DeviceAnswer* const answer = NextAnswer()) return RecordedStatus(*answer);
   return device_.Clear(block_class, allocation);
 }
 
@@ -68,7 +70,7 @@ void ReplayDevice::Follow(const JobFilled& job) {
 }
 
 bool ReplayDevice::EndFollowing() {
-  const bool same = !differs_ && asked_ == job_->required.size();
+  const bool same = !differs_ && asked_ == job_->answers.size();
   job_ = nullptr;
   return same;
 }

@@ -42,10 +42,14 @@ class ReplayAlarm final : public Alarm {
   absl::Time due_ = absl::InfiniteFuture();
 };
 
-// Two queues, as the device's two threads have; a job runs when it is told to.
+// Two queues, as the device's two threads have; a job runs when it is told to, all of it
+// or up to its next decision.
 class ReplayExecutor final : public DeviceExecutor {
  public:
-  explicit ReplayExecutor(const Clock& clock) : clock_(clock) {}
+  enum class Steps { kWholeJobs, kDecisions };
+  ReplayExecutor(const Clock& clock, Steps steps) : clock_(clock), steps_(steps) {}
+
+  bool PausesAtDecisions() const override { return steps_ == Steps::kDecisions; }
 
   void PostAllocation(DeviceJob job) override { Post(allocations_, std::move(job)); }
   void PostFree(DeviceJob job) override { Post(frees_, std::move(job)); }
@@ -68,6 +72,7 @@ class ReplayExecutor final : public DeviceExecutor {
   static bool RunOne(std::deque<Posted>& jobs, absl::Time posted_by);
 
   const Clock& clock_;
+  const Steps steps_;
   std::deque<Posted> allocations_;
   std::deque<Posted> frees_;
 };
@@ -98,9 +103,9 @@ class ReplayDevice final : public DeviceMemory {
 
   // Whether it was asked to make or clear anything since the last call of this.
   bool TakeWorked() { return std::exchange(worked_, false); }
-  // The next job is this one; the model learns from it.
+  // The next job does this; the model learns from it.
   void Follow(const JobFilled& job);
-  // The job is over. False where it was another one than was recorded.
+  // It has. False where it was something else than was recorded.
   bool EndFollowing();
 
   SimulatedDevice::Counts counts() const { return device_.counts(); }
@@ -108,13 +113,13 @@ class ReplayDevice final : public DeviceMemory {
   double allocated_bytes() const { return allocated_bytes_; }
 
  private:
-  bool RefusesNow() const;
-  absl::Status RecordedFailure() const;
+  // What the recorded device said to the next question; null where that is not known.
+  const DeviceAnswer* NextAnswer();
 
   SimulatedDevice device_;
   SizeModel& sizes_;
   const JobFilled* job_ = nullptr;
-  size_t asked_ = 0;  // Of its sizes.
+  size_t asked_ = 0;  // Of its questions.
   bool differs_ = false;
   bool worked_ = false;
   double allocated_bytes_ = 0;

@@ -56,10 +56,10 @@ Bytes SizeModel::Required(const BlockClass& block_class, Bytes size) const {
   return CheckedAdd(Aligned(size, padding_->alignment), padding_->addition).value_or(Bytes::Max());
 }
 
-void TimeModel::LearnAllocations(uint64_t allocations, Bytes bytes, absl::Duration took) {
+void TimeModel::LearnAllocations(uint64_t allocations, double bytes, absl::Duration took) {
   if (allocations == 0 || took <= absl::ZeroDuration()) return;
   const auto n = static_cast<double>(allocations);
-  const auto b = static_cast<double>(bytes.count());
+  const double b = bytes;
   const double t = absl::ToDoubleSeconds(took);
   nn_ += n * n;
   nb_ += n * b;

@@ -40,7 +40,7 @@ class SizeModel {
 class TimeModel {
  public:
   // A job of so many allocations.
-  void LearnAllocations(uint64_t allocations, Bytes bytes, absl::Duration took);
+  void LearnAllocations(uint64_t allocations, double bytes, absl::Duration took);
   void LearnFree(absl::Duration took);
 
   // Something was recorded that took time.

@@ -20,7 +20,7 @@ namespace heapbroker {
 
 // The first bytes of every recording.
 inline constexpr absl::string_view kTraceMagic = "HBTRACE\n";
-inline constexpr uint32_t kTraceFormat = 1;
+inline constexpr uint32_t kTraceFormat = 2;
 // The longest record: far more than the largest request or header needs, and so
 // little that a file that lies cannot make a reader take much memory.
 inline constexpr size_t kMaxTraceRecord = size_t{4} << 20;

@@ -45,6 +45,12 @@ void SetBlock(const BlockRequest& block, v1::TraceTurn::Block* message) {
   message->set_zeroed(block.zeroed);
 }
 
+// What a device may be out of but memory: the kinds that TraceCountLimit has.
+bool IsCount(LimitKind limit) {
+  return limit == LimitKind::kMaxAllocationCount || limit == LimitKind::kDescriptors ||
+         limit == LimitKind::kMemoryMaps;
+}
+
 template <typename T>
 void AddBlockIds(const std::vector<BlockId>& blocks, T* field) {
   for (const BlockId block : blocks) field->Add(block.value());
@@ -129,10 +135,16 @@ struct TurnWriter {
   void operator()(const Ticked&) const { message.mutable_ticked(); }
   void operator()(const JobFilled& turn) const {
     v1::TraceTurn::JobFilled* const to = message.mutable_job_filled();
-    for (const Bytes size : turn.required) to->add_required(size.count());
-    to->set_code(static_cast<uint32_t>(turn.code));
+    for (const DeviceAnswer& answer : turn.answers) {
+      v1::TraceTurn::JobFilled::Answer* const one = to->add_answers();
+      one->set_required(answer.required.count());
+      one->set_code(static_cast<uint32_t>(answer.code));
+      if (answer.limit && IsCount(*answer.limit)) {
+        one->set_limit(static_cast<uint32_t>(*answer.limit));
+      }
+    }
     to->set_took(absl::ToInt64Nanoseconds(turn.took));
-    for (const size_t at : turn.refused) to->add_refused(static_cast<uint32_t>(at));
+    to->set_over(turn.over);
   }
   void operator()(const JobFreed& turn) const {
     message.mutable_job_freed()->set_block(turn.block.value());
@@ -248,10 +260,20 @@ absl::StatusOr<Turn> ParseOpen(const v1::TraceTurn::SegmentOpened& message, absl
 
 absl::StatusOr<Turn> ParseJobFilled(const v1::TraceTurn::JobFilled& message) {
   JobFilled turn;
-  for (const uint64_t size : message.required()) turn.required.emplace_back(size);
-  HB_ASSIGN_OR_RETURN(turn.code, ParseCode(message.code()));
+  for (const v1::TraceTurn::JobFilled::Answer& from : message.answers()) {
+    DeviceAnswer answer;
+    answer.required = Bytes(from.required());
+    HB_ASSIGN_OR_RETURN(answer.code, ParseCode(from.code()));
+    if (from.limit() != 0) {
+      answer.limit = static_cast<LimitKind>(from.limit());
+      if (from.limit() > UINT8_MAX || !IsCount(*answer.limit)) {
+        return NoMeaning("limit", from.limit());
+      }
+    }
+    turn.answers.push_back(answer);
+  }
   turn.took = absl::Nanoseconds(message.took());
-  for (const uint32_t at : message.refused()) turn.refused.push_back(at);
+  turn.over = message.over();
   return turn;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status_macros.h"
 #include "common/posix/unique_fd.h"
+#include "daemon/core/memory_type_choice.h"
 #include "daemon/vulkan/external_buffer.h"
 #include "daemon/vulkan/handle_type.h"
 
@@ -58,9 +59,9 @@ VulkanMemory::~VulkanMemory() = default;
 absl::StatusOr<Bytes> VulkanMemory::RequiredSize(BlockClass block_class, Bytes size) {
   HB_RETURN_IF_ERROR(CheckClass(block_class));
   if (size == Bytes() || size > info().max_allocation_size) {
-    return absl::ResourceExhaustedError(absl::StrCat("no buffer of ", size.count(),
-                                                     " bytes can be made; allowed are 1 to ",
-                                                     info().max_allocation_size.count()));
+    return absl::OutOfRangeError(absl::StrCat("no buffer of ", size.count(),
+                                              " bytes can be made; allowed are 1 to ",
+                                              info().max_allocation_size.count()));
   }
   HB_ASSIGN_OR_RETURN(const ExternalBuffer buffer,
                       ExternalBuffer::Create(device_.handle(), BufferKindOf(block_class), size));
@@ -161,7 +162,7 @@ absl::Status VulkanMemory::CheckAllocationSize(BlockClass block_class, Bytes siz
   const uint32_t heap = info().memory_types[block_class.memory_type].heap;
   const Bytes largest = std::min(info().max_allocation_size, info().heaps[heap].size);
   if (size >= MemoryClearer::kSmallestClear && size <= largest) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
+  return absl::OutOfRangeError(
       absl::StrCat("no allocation of ", size.count(), " bytes can be made in memory type ",
                    block_class.memory_type, "; allowed are ", MemoryClearer::kSmallestClear.count(),
                    " to ", largest.count()));

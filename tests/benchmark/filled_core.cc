@@ -42,7 +42,8 @@ class NoDescriptor final : public ExportedHandle {
 FilledPool::FilledPool(int64_t idle, Asked asked) : pool_(NoLimits(), 0) {
   for (int64_t i = 1; i <= idle; ++i) {
     const Bytes size = KiB(64 * i);
-    const Block block{BlockId(i), kTenant, BlockClass(), 0, {DeviceAllocationId(i), size, {}}};
+    const Block block{BlockId(i), kTenant, BlockClass(), 0, {DeviceAllocationId(i), size, {}},
+                      size};
     pool_.Reserve(size);
     pool_.Commit(size, block, size);
     asked_.push_back(size);

@@ -28,7 +28,7 @@ class CachingPoolTest : public ::testing::Test {
 
   Block New(TenantId tenant, Bytes size) {
     const DeviceAllocation memory{DeviceAllocationId(++last_id_), size, nullptr};
-    Block block{BlockId(last_id_), tenant, kClass, 0, memory};
+    Block block{BlockId(last_id_), tenant, kClass, 0, memory, size};
     pool_.Reserve(size);
     pool_.Commit(size, block, size);
     return block;

@@ -96,9 +96,14 @@ TEST_F(DeviceBrokerTurnsTest, TellWhatTheDeviceWasAskedFor) {
   const SessionId alice = NewSession(kAlice);
   ASSERT_THAT(Allocate(alice, MiB(33)), IsOk());
   const std::vector<JobFilled> jobs = Turns<JobFilled>();
-  ASSERT_EQ(jobs.size(), 1u);
-  EXPECT_EQ(jobs[0].required, (std::vector<Bytes>{MiB(36) + Bytes(64), MiB(33) + Bytes(64)}));
-  EXPECT_EQ(jobs[0].code, StatusCode::kOk);
+  ASSERT_EQ(jobs.size(), 3u) << "one for each decision";
+  using Answers = std::vector<DeviceAnswer>;
+  EXPECT_EQ(jobs[0].answers, Answers({{MiB(36) + Bytes(64)}}));
+  EXPECT_EQ(jobs[1].answers,
+            Answers({{Bytes(), StatusCode::kResourceExhausted}, {MiB(33) + Bytes(64)}}));
+  EXPECT_EQ(jobs[2].answers, Answers({{}}));
+  EXPECT_FALSE(jobs[0].over || jobs[1].over);
+  EXPECT_TRUE(jobs[2].over);
 }
 
 TEST_F(DeviceBrokerTurnsTest, TellWhatTheDriverSaysOfItsHeapsAtMostOnceASecond) {

@@ -29,7 +29,7 @@ class DeviceRoomTest : public ::testing::Test {
     ASSERT_TRUE(room_.TryTake(heap, size));
     const uint64_t id = ++last_;
     Block block{
-        BlockId(id), kAlice, BlockClass{heap}, heap, {DeviceAllocationId(id), size, nullptr}};
+        BlockId(id), kAlice, BlockClass{heap}, heap, {DeviceAllocationId(id), size, nullptr}, size};
     room_.pools().pool(heap).Reserve(size);
     room_.pools().pool(heap).Commit(size, block, size);
     room_.GiveBack({block, size}, absl::UnixEpoch(), effects_);
@@ -148,10 +148,11 @@ TEST_F(DeviceRoomTest, BytesAreFreeOnlyOnceTheDeviceHasFreedThem) {
 }
 
 TEST_F(DeviceRoomTest, TellsOfAnUnexpectedRefusalOfTheDriverOnceForASize) {
-  room_.NoteDriverRefusal(0, MiB(10), effects_);
-  room_.NoteDriverRefusal(0, MiB(10), effects_);
+  const absl::Time now = absl::UnixEpoch();
+  room_.NoteDriverRefusal(0, MiB(10), now, effects_);
+  room_.NoteDriverRefusal(0, MiB(10), now, effects_);
   EXPECT_EQ(effects_.warnings.size(), 1u);
-  room_.NoteDriverRefusal(0, MiB(5), effects_);
+  room_.NoteDriverRefusal(0, MiB(5), now, effects_);
   EXPECT_EQ(effects_.warnings.size(), 2u);
 }
 

@@ -124,11 +124,28 @@ TEST_F(HeapBudgetTest, ComplainsOfTheDriverOnce) {
 }
 
 TEST_F(HeapBudgetTest, LearnsTheSmallestThatTheDriverRefused) {
-  EXPECT_TRUE(budget_.NoteDriverRefusal(MiB(64)));
-  EXPECT_FALSE(budget_.NoteDriverRefusal(MiB(64)));
-  EXPECT_FALSE(budget_.NoteDriverRefusal(MiB(80)));
-  EXPECT_TRUE(budget_.NoteDriverRefusal(MiB(32)));
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_TRUE(budget_.NoteDriverRefusal(MiB(64), now));
+  EXPECT_FALSE(budget_.NoteDriverRefusal(MiB(64), now));
+  EXPECT_FALSE(budget_.NoteDriverRefusal(MiB(80), now));
+  EXPECT_TRUE(budget_.NoteDriverRefusal(MiB(32), now));
   EXPECT_EQ(budget_.Stats().smallest_driver_refusal, MiB(32));
+}
+
+TEST_F(HeapBudgetTest, RemembersARefusalForAWhileOrUntilTheDriverMakesAsMuch) {
+  const absl::Time then = absl::UnixEpoch(), later = then + kRefusalIsRemembered;
+  budget_.NoteDriverRefusal(MiB(64), then);
+  EXPECT_TRUE(budget_.WasRefusedLately(MiB(64), then));
+  EXPECT_TRUE(budget_.WasRefusedLately(MiB(80), later - absl::Nanoseconds(1)));
+  EXPECT_FALSE(budget_.WasRefusedLately(MiB(63), then));
+  // Another one meanwhile does not make it last longer.
+  budget_.NoteDriverRefusal(MiB(80), later - absl::Nanoseconds(1));
+  EXPECT_FALSE(budget_.WasRefusedLately(MiB(80), later));
+  budget_.NoteDriverRefusal(MiB(64), later);
+  budget_.NoteDriverAllocation(MiB(63));
+  EXPECT_TRUE(budget_.WasRefusedLately(MiB(64), later));
+  budget_.NoteDriverAllocation(MiB(64));
+  EXPECT_FALSE(budget_.WasRefusedLately(MiB(64), later));
 }
 
 TEST_F(HeapBudgetTest, EstimatesWhatOthersHaveWhereTheDriverSaysSomething) {

@@ -18,9 +18,11 @@ constexpr BlockClass kClass{0}, kOtherClass{1};
 class IdleBlocksTest : public ::testing::Test {
  protected:
   // Returns its id.
-  uint64_t Add(TenantId tenant, Bytes size, BlockClass block_class = kClass) {
+  uint64_t Add(TenantId tenant, Bytes size, BlockClass block_class = kClass,
+               Bytes padding = Bytes()) {
     const uint64_t id = ++last_id_;
-    idle_.Add({BlockId(id), tenant, block_class, 0, {DeviceAllocationId(id), size, nullptr}}, id,
+    const DeviceAllocation memory{DeviceAllocationId(id), size + padding, nullptr};
+    idle_.Add({BlockId(id), tenant, block_class, 0, memory, size}, id,
               absl::FromUnixSeconds(static_cast<int64_t>(id)));
     return id;
   }
@@ -43,6 +45,16 @@ TEST_F(IdleBlocksTest, FindsTheSmallestInTheRangeBothEndsIncluded) {
   EXPECT_EQ(Take(kAlice, MiB(2), MiB(4)), large);
   EXPECT_EQ(Take(kAlice, MiB(1), MiB(1)), small);
   EXPECT_EQ(idle_.size(), 0u);
+  EXPECT_EQ(idle_.bytes(), Bytes());
+}
+
+TEST_F(IdleBlocksTest, FindsByWhatABlockWasMadeForAndCountsWhatItHas) {
+  const uint64_t id = Add(kAlice, MiB(1), kClass, Bytes(64));
+  EXPECT_EQ(idle_.bytes(), MiB(1) + Bytes(64));
+  EXPECT_EQ(idle_.largest(), MiB(1) + Bytes(64));
+  EXPECT_FALSE(idle_.HoldsAtLeast(kAlice, kClass, MiB(1) + Bytes(1)));
+  EXPECT_EQ(Take(kAlice, MiB(1) + Bytes(1), MiB(2)), 0u);
+  EXPECT_EQ(Take(kAlice, MiB(1), MiB(1)), id);
   EXPECT_EQ(idle_.bytes(), Bytes());
 }
 

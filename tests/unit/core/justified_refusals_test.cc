@@ -76,6 +76,64 @@ TEST_F(JustifiedRefusalsTest, ABlockThatCouldLieElsewhereDoesNotTakeTheOnlyPlace
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, ABatchThatFitsInSomeArrangementIsGranted) {
+  LedgerOptions options;
+  options.admission.heaps = {HeapLimit{MiB(100)}, HeapLimit{MiB(60)}};
+  Start(options, TwoHeaps());
+  std::vector<BlockRequest> blocks = {Ask(MiB(60)), Ask(MiB(50)), Ask(MiB(50))};
+  for (BlockRequest& block : blocks) block.memory = Anywhere();
+  ASSERT_OK_AND_ASSIGN(const Grant grant, Allocate(NewSession(kAlice), blocks));
+  EXPECT_EQ(grant.blocks[0].block_class.memory_type, 1u);
+  EXPECT_EQ(grant.blocks[1].block_class.memory_type, 0u);
+  EXPECT_EQ(grant.blocks[2].block_class.memory_type, 0u);
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, ABatchIsArrangedAroundWhatOthersHoldAndIdleBlocksGoForIt) {
+  LedgerOptions options;
+  options.admission.heaps = {HeapLimit{MiB(120)}, HeapLimit{MiB(70)}};
+  Start(options, TwoHeaps());
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_THAT(Allocate(bob, {AskOn(0, MiB(20))}), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Grant idle, Allocate(bob, {AskOn(1, MiB(40)), AskOn(0, MiB(80))}));
+  ASSERT_THAT(broker_->Release(bob, {idle.blocks[0].id, idle.blocks[1].id}), IsOk());
+  std::vector<BlockRequest> blocks = {Ask(MiB(70)), Ask(MiB(50)), Ask(MiB(50))};
+  for (BlockRequest& block : blocks) block.memory = Anywhere();
+  ASSERT_THAT(Allocate(alice, blocks), IsOk());
+  CheckSums();
+}
+
+TEST_F(JustifiedRefusalsTest, ABatchThatFitsInNoArrangementNeverFits) {
+  const auto never = [&](Bytes first, Bytes second, std::vector<Bytes> sizes) {
+    LedgerOptions options;
+    options.admission.heaps = {HeapLimit{first}, HeapLimit{second}};
+    Start(options, TwoHeaps());
+    AllocateRequest request;
+    request.wait_until = clock_.Now() + absl::Seconds(10);
+    for (const Bytes size : sizes) {
+      request.blocks.push_back(Ask(size));
+      request.blocks.back().memory = Anywhere();
+    }
+    const auto outcome = broker_->Allocate(NewSession(kAlice), NewCall(), request);
+    const std::optional<Refusal> refusal = RefusalOf(outcome.status());
+    EXPECT_TRUE(refusal.has_value()) << outcome.status();
+    return refusal.value_or(Refusal());
+  };
+  const Refusal bound = never(MiB(100), MiB(50), {MiB(60), MiB(60)});
+  EXPECT_EQ(bound.kind, RefusalKind::kNeverFits);
+  EXPECT_EQ(bound.heap, 0u);
+  EXPECT_EQ(bound.value, MiB(100).count());
+  EXPECT_EQ(bound.requested, MiB(120).count()) << "neither fits on the other heap";
+  // Three pieces of more than a half, on two heaps.
+  const Refusal pieces = never(MiB(80), MiB(80), {MiB(50), MiB(50), MiB(50)});
+  EXPECT_EQ(pieces.kind, RefusalKind::kNeverFits);
+  EXPECT_EQ(pieces.value, MiB(160).count());
+  EXPECT_EQ(pieces.requested, MiB(150).count());
+  EXPECT_EQ(Sentence(pieces),
+            "150.0 MiB can never fit in the daemon's budget of 160.0 MiB, however its blocks lie "
+            "on the heaps; ask for smaller blocks, or have the limit raised");
+}
+
 TEST_F(JustifiedRefusalsTest, ASegmentThatNoOneHeapCanHoldNeverFits) {
   DeviceInfo info = TwoHeaps();
   info.max_allocation_size = MiB(64);
@@ -211,6 +269,111 @@ TEST_F(JustifiedRefusalsTest, AllThatADeadSessionHeldServesThoseWhoWait) {
   executor_.RunAll();
   ASSERT_TRUE(events_.Has(next));
   EXPECT_THAT(events_.segment(next), IsOk());
+}
+
+TEST_F(JustifiedRefusalsTest, ASizeThatNoBufferCanHaveCostsNobodyHisIdleBlocks) {
+  DeviceInfo info = SimulatedDeviceInfo();
+  info.max_allocation_size = MiB(64);
+  Start(MiB(512), info);
+  device_->PadSizes(Bytes(1), Bytes(64));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock idle, Allocate(alice, MiB(8)));
+  ASSERT_THAT(Release(alice, idle.id), IsOk());
+  const auto refused = Allocate(bob, MiB(64));
+  const std::optional<Refusal> refusal = RefusalOf(refused.status());
+  ASSERT_TRUE(refusal.has_value()) << refused.status();
+  EXPECT_EQ(refusal->kind, RefusalKind::kNeverFits);
+  EXPECT_EQ(refusal->limit, LimitKind::kMaxAllocationSize);
+  EXPECT_EQ(refusal->value, MiB(64).count());
+  EXPECT_EQ(refusal->requested, MiB(64).count());
+  EXPECT_EQ(Pool().idle_blocks, 1u);
+  EXPECT_EQ(broker_->Stats().requests.never_fit, 1u);
+  EXPECT_TRUE(turns_.warnings().empty()) << "the driver refused no memory";
+}
+
+TEST_F(JustifiedRefusalsTest, AFailedClearCostsNobodyElseHisIdleBlocks) {
+  Start(MiB(512));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  for (const SessionId session : {alice, bob}) {
+    ASSERT_OK_AND_ASSIGN(const GrantedBlock block, Allocate(session, MiB(8)));
+    ASSERT_THAT(Release(session, block.id), IsOk());
+  }
+  device_->FailClears(absl::ResourceExhaustedError("VK_ERROR_OUT_OF_HOST_MEMORY"), 1);
+  BlockRequest zeroed = Ask(MiB(8));
+  zeroed.zeroed = true;
+  EXPECT_THAT(Allocate(bob, {zeroed}), StatusIs(absl::StatusCode::kResourceExhausted, ""));
+  EXPECT_EQ(Pool().idle_blocks, 1u) << "alice's";
+}
+
+TEST_F(JustifiedRefusalsTest, WhatTheDriverRefusedLatelyIsNotEvictedForAgain) {
+  Start(MiB(512));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  const auto make_idle = [&] {
+    const auto block = Allocate(alice, MiB(8));
+    ASSERT_THAT(block, IsOk());
+    ASSERT_THAT(Release(alice, block->id), IsOk());
+  };
+  const auto refused_for = [&](Bytes size) {
+    make_idle();
+    device_->FailAllocations(absl::ResourceExhaustedError("VK_ERROR_OUT_OF_DEVICE_MEMORY"), 9);
+    EXPECT_THAT(Allocate(bob, size), StatusIs(absl::StatusCode::kResourceExhausted, "the driver"));
+    device_->FailAllocations(absl::OkStatus(), 0);
+  };
+  refused_for(MiB(64));
+  EXPECT_EQ(Pool().idle_blocks, 0u) << "all that could be done was";
+  refused_for(MiB(64));
+  EXPECT_EQ(Pool().idle_blocks, 1u) << "it did not help a moment ago";
+  refused_for(MiB(80));
+  EXPECT_EQ(Pool().idle_blocks, 1u);
+  refused_for(MiB(48));
+  EXPECT_EQ(Pool().idle_blocks, 0u) << "less may be there";
+  clock_.Advance(absl::Seconds(61));
+  refused_for(MiB(48));
+  EXPECT_EQ(Pool().idle_blocks, 0u) << "others may have given some back";
+  ASSERT_THAT(Allocate(bob, MiB(50)), IsOk());
+  refused_for(MiB(48));
+  EXPECT_EQ(Pool().idle_blocks, 0u) << "the driver has made more since";
+}
+
+TEST_F(JustifiedRefusalsTest, ForItsAllocationAnOrphansBlockGoesFirstWhateverItsHeap) {
+  LedgerOptions options;
+  options.admission.count_limits = Allocations(2);
+  Start(MiB(64), TwoHeaps(), options);
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob),
+                  carol = NewSession(TenantId(1003));
+  ASSERT_OK_AND_ASSIGN(const Grant first, Allocate(alice, {AskOn(0, MiB(1))}));
+  ASSERT_THAT(Release(alice, first.blocks[0].id), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Grant second, Allocate(bob, {AskOn(1, MiB(1))}));
+  ASSERT_THAT(Release(bob, second.blocks[0].id), IsOk());
+  broker_->EndSession(bob);
+  ASSERT_THAT(Allocate(carol, {AskOn(1, MiB(2))}), IsOk());
+  EXPECT_EQ(broker_->Stats().pools[0].idle_blocks, 1u) << "alice's";
+}
+
+TEST_F(JustifiedRefusalsTest, ForItsAllocationTheOldestBlockGoesWhateverItsHeapAndSegmentsLast) {
+  LedgerOptions options;
+  options.admission.count_limits = Allocations(3);
+  Start(MiB(64), TwoHeaps(), options);
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  const CallId call = NewCall();
+  ASSERT_THAT(broker_->OpenSegment(
+                  alice, call, {"weights", OpenMode::kCreateOrAttach, MiB(1), MemoryTypeIndex{0}}),
+              IsOk());
+  executor_.RunAll();
+  ASSERT_OK_AND_ASSIGN(const SegmentView view, events_.segment(call));
+  ASSERT_THAT(broker_->SealSegment(alice, view.id, {}), IsOk());
+  ASSERT_THAT(broker_->CloseSegment(alice, view.id), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Grant blocks, Allocate(alice, {AskOn(1, MiB(1)), AskOn(0, MiB(1))}));
+  ASSERT_THAT(Release(alice, blocks.blocks[0].id), IsOk());
+  ASSERT_THAT(Release(alice, blocks.blocks[1].id), IsOk());
+  ASSERT_THAT(Allocate(bob, {AskOn(0, MiB(2))}), IsOk());
+  EXPECT_EQ(broker_->Stats().pools[1].idle_blocks, 0u) << "the older one";
+  EXPECT_EQ(broker_->Stats().pools[0].idle_blocks, 1u);
+  ASSERT_THAT(Allocate(bob, {AskOn(0, MiB(2))}), IsOk());
+  EXPECT_EQ(broker_->Stats().pools[0].idle_blocks, 0u);
+  EXPECT_EQ(broker_->ListSegments().size(), 1u);
+  ASSERT_THAT(Allocate(bob, {AskOn(1, MiB(2))}), IsOk());
+  EXPECT_TRUE(broker_->ListSegments().empty());
 }
 
 TEST_F(JustifiedRefusalsTest, AnUndoneRequestDoesNotTakeALaterOneOfItsIdAway) {

@@ -55,7 +55,7 @@ class OrderPlanTest : public ::testing::Test {
     ASSERT_TRUE(room_.TryTake(type, size));
     const uint64_t id = ++last_;
     Block block{
-        BlockId(id), kAlice, BlockClass{type}, type, {DeviceAllocationId(id), size, nullptr}};
+        BlockId(id), kAlice, BlockClass{type}, type, {DeviceAllocationId(id), size, nullptr}, size};
     room_.pools().pool(type).Reserve(size);
     room_.pools().pool(type).Commit(size, block, size);
     room_.GiveBack({block, size}, absl::UnixEpoch(), effects_);

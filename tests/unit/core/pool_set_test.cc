@@ -30,7 +30,7 @@ class IdlePoolSetTest : public ::testing::Test {
   uint64_t AddIdle(size_t pool, TenantId tenant, Bytes size, BlockClass block_class = kDevice) {
     const uint64_t id = ++last_;
     const Block block{
-        BlockId(id), tenant, block_class, pool, {DeviceAllocationId(id), size, nullptr}};
+        BlockId(id), tenant, block_class, pool, {DeviceAllocationId(id), size, nullptr}, size};
     pools_.pool(pool).Reserve(size);
     pools_.pool(pool).Commit(size, block, size);
     EXPECT_TRUE(pools_.pool(pool)
@@ -40,7 +40,8 @@ class IdlePoolSetTest : public ::testing::Test {
   }
   // 0: none.
   static uint64_t IdOf(const std::optional<Block>& block) { return block ? block->id.value() : 0; }
-  uint64_t EvictOne(uint32_t heap, std::set<TenantId> with_session = {kAlice, kBob}) {
+  uint64_t EvictOne(std::optional<uint32_t> heap,
+                    std::set<TenantId> with_session = {kAlice, kBob}) {
     return IdOf(pools_.EvictOne(
         heap, [&](TenantId tenant) { return with_session.contains(tenant); },
         NotKeptReason::kPressure));
@@ -58,7 +59,8 @@ TEST_F(IdlePoolSetTest, TheDirectRowIsTheLastAndKeepsNothing) {
   EXPECT_EQ(pools_.direct(), 3u);
   EXPECT_EQ(pools_.Stats().back().name, "direct");
   EXPECT_FALSE(pools_.Stats().back().memory_type.has_value());
-  const Block block{BlockId(1), kAlice, kDevice, 3, {DeviceAllocationId(1), MiB(1), nullptr}};
+  const Block block{BlockId(1), kAlice, kDevice, 3, {DeviceAllocationId(1), MiB(1), nullptr},
+                    MiB(1)};
   pools_.pool(3).Reserve(MiB(1));
   pools_.pool(3).Commit(MiB(1), block, MiB(1));
   EXPECT_EQ(pools_.pool(3).Release(block, MiB(1), 1, absl::UnixEpoch()).size(), 1u);
@@ -80,6 +82,14 @@ TEST_F(IdlePoolSetTest, EvictsWhatBelongsToTenantsWithoutASessionFirst) {
   const uint64_t old = AddIdle(0, kAlice, MiB(1)), orphan = AddIdle(1, gone, MiB(1)),
                  newer_orphan = AddIdle(0, also_gone, MiB(1)), newest = AddIdle(0, gone, MiB(1));
   for (uint64_t id : {orphan, newer_orphan, newest, old}) EXPECT_EQ(EvictOne(0), id);
+}
+
+TEST_F(IdlePoolSetTest, EvictsOfAllHeapsInOneOrder) {
+  const TenantId gone(3);
+  const uint64_t old = AddIdle(0, kAlice, MiB(1)), host = AddIdle(2, kAlice, MiB(1), kHost),
+                 orphan = AddIdle(2, gone, MiB(1), kHost), newest = AddIdle(1, kBob, MiB(1));
+  for (uint64_t id : {orphan, old, host, newest}) EXPECT_EQ(EvictOne(std::nullopt), id);
+  EXPECT_EQ(EvictOne(std::nullopt), 0u);
 }
 
 TEST_F(IdlePoolSetTest, ClaimedBlocksCannotBeEvicted) {

@@ -153,6 +153,50 @@ TEST_F(PoolsTest, ExactMatchingNeitherRoundsNorServesAnotherSize) {
   EXPECT_EQ(At(0).hits, 1u);
 }
 
+TEST_F(PoolsTest, ABlockThatTheDriverPaddedServesTheSameRequestAgain) {
+  for (const Matching matching : {Matching::kBestFit, Matching::kExact}) {
+    LedgerOptions options;
+    options.admission.matching.matching = matching;
+    StartWith("device_local", GiB(1), options);
+    device_->PadSizes(KiB(64), Bytes(64));
+    const SessionId alice = NewSession(kAlice);
+    for (const Bytes size : {Bytes(1), KiB(100), MiB(5)}) {
+      const uint64_t hits = At(0).hits;
+      ASSERT_THAT(Release(alice, AllocateAll(alice, 1, size)[0]), IsOk());
+      ASSERT_THAT(Allocate(alice, size), IsOk());
+      EXPECT_EQ(At(0).hits, hits + 1) << size;
+    }
+    CheckSums();
+  }
+}
+
+TEST_F(PoolsTest, PaddingIsNoRoomForALargerBuffer) {
+  StartWith("device_local");
+  device_->PadSizes(KiB(64), Bytes(64));
+  const SessionId alice = NewSession(kAlice);
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock block, Allocate(alice, KiB(64)));
+  ASSERT_EQ(block.allocation_size, KiB(64) + Bytes(64));
+  ASSERT_THAT(Release(alice, block.id), IsOk());
+  // A buffer of that size needs twice as much.
+  ASSERT_OK_AND_ASSIGN(const GrantedBlock larger, Allocate(alice, KiB(64) + Bytes(1)));
+  EXPECT_GT(larger.allocation_size, KiB(128));
+  EXPECT_EQ(Misses(At(0), MissReason::kOnlyTooSmall), 1u);
+}
+
+TEST_F(PoolsTest, AnOrderThatWaitedForPaddingHasItsBlockMadeForWhatItAskedFor) {
+  StartWith("device_local", MiB(8) + Bytes(100));
+  device_->PadSizes(KiB(64), Bytes(64));
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  const BlockId held = AllocateAll(alice, 1, MiB(4))[0];
+  const CallId call = StartWaiting(bob, MiB(4));
+  executor_.RunAll();
+  ASSERT_THAT(Release(alice, held), IsOk());
+  executor_.RunAll();
+  ASSERT_TRUE(IsGranted(call));
+  EXPECT_EQ(events_.grant(call)->blocks[0].allocation_size, MiB(4) + Bytes(64))
+      << "not padded twice";
+}
+
 TEST_F(PoolsTest, ABlockOfAnotherKindIsNoHit) {
   DeviceInfo info = SimulatedDeviceInfo();
   info.device_addresses = true;

@@ -169,6 +169,10 @@ TEST_F(RefusalsTest, NameTheLowestOfTheCounts) {
     EXPECT_EQ(refusal.in_use, 8u);
     EXPECT_EQ(refusal.requested, 2u);
     EXPECT_EQ(refusal.free, 0u);
+    EXPECT_EQ(refusal.largest_now, 0u) << "a count, as the limit is";
+    const Refusal bytes = RefusedFor(alice, {MiB(100)});
+    EXPECT_EQ(bytes.limit, LimitKind::kHeapBudget);
+    EXPECT_EQ(bytes.largest_now, 0u) << "without an allocation nothing would fit";
     const Refusal never = RefusedFor(alice, std::vector<Bytes>(9, KiB(64)));
     EXPECT_EQ(never.kind, RefusalKind::kNeverFits);
     EXPECT_EQ(never.limit, kind);
@@ -191,6 +195,7 @@ TEST_F(RefusalsTest, IdleBlocksGoForTheirAllocations) {
   ASSERT_THAT(broker_->Release(alice, blocks), IsOk());
   const Refusal refusal = RefusedFor(bob, std::vector<Bytes>(4, MiB(1)));
   EXPECT_EQ(refusal.free, 3u);
+  EXPECT_EQ(refusal.largest_now, 3u);
   EXPECT_EQ(refusal.in_use, 1u);
   EXPECT_THAT(Allocate(bob, {Ask(MiB(1)), Ask(MiB(1)), Ask(MiB(1))}), IsOk());
   EXPECT_LE(device_->counts().peak_live, 4u);

@@ -62,7 +62,12 @@ std::vector<Turn> OneOfEach() {
           Trimmed{},
           Ticked{},
           HeapsRead{{{GiB(1), MiB(5)}}},
-          JobFilled{{MiB(1), MiB(2)}, {1}, StatusCode::kUnavailable, absl::Microseconds(12)},
+          JobFilled{{{MiB(1)},
+                     {},
+                     {Bytes(), StatusCode::kResourceExhausted, LimitKind::kDescriptors},
+                     {Bytes(), StatusCode::kUnavailable}},
+                    absl::Microseconds(12),
+                    true},
           JobFreed{BlockId(64), absl::Microseconds(13)},
           CallAnswered{CallId(2), {BlockId(64)}, SegmentId(4), StatusCode::kResourceExhausted}};
 }
@@ -99,6 +104,10 @@ TEST(TurnMessageTest, ValuesWithoutMeaningAreRefused) {
   EXPECT_THAT(ParseTurn(message, kStart), StatusIs(StatusCode::kInvalidArgument, "turn"));
   message.mutable_call_answered()->set_code(17);
   EXPECT_THAT(ParseTurn(message, kStart), StatusIs(StatusCode::kInvalidArgument, "code is 17"));
+  message.mutable_job_filled()->add_answers()->set_limit(1);
+  EXPECT_THAT(ParseTurn(message, kStart), StatusIs(StatusCode::kInvalidArgument, "limit is 1"));
+  message.mutable_job_filled()->mutable_answers(0)->set_limit(259);
+  EXPECT_THAT(ParseTurn(message, kStart), StatusIs(StatusCode::kInvalidArgument, "limit is 259"));
   message.mutable_allocate_asked()->set_priority(3);
   EXPECT_THAT(ParseTurn(message, kStart), StatusIs(StatusCode::kInvalidArgument, "priority"));
   message.mutable_segment_opened()->set_mode(3);
@@ -142,7 +151,7 @@ TEST(HeaderMessageTest, IsReadAsItWasWritten) {
 
 TEST(HeaderMessageTest, AnotherFormatSaysWhichVersionToUse) {
   v1::TraceHeader message = HeaderMessage(StartOf({TracedDeviceOf(MiB(10))}));
-  message.set_format(2);
+  message.set_format(kTraceFormat + 1);
   EXPECT_THAT(ParseHeader(message), StatusIs(StatusCode::kFailedPrecondition, "0.0.test"));
 }
 

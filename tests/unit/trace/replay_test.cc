@@ -80,6 +80,36 @@ TEST_F(ReplayTest, ARecordedFailureOfTheDeviceHappensAgain) {
   EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
 }
 
+TEST_F(ReplayTest, ASizeThatTheDeviceHasNoBufferForIsNotTakenForTheNext) {
+  TracedDevice device = TracedDeviceOf(MiB(100));
+  device.info.max_allocation_size = MiB(36);
+  TracedBroker broker(device);
+  broker.device().PadSizes(Bytes(1), Bytes(64));
+  broker.AddSession(SessionId(1), kAlice);
+  const CallId call = broker.Allocate(SessionId(1), {MiB(33)});
+  broker.RunAll();
+  ASSERT_EQ(broker.Answer(call)->code, StatusCode::kOk);
+  const ReplayResult result = ReplayOf(device, broker);
+  EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
+}
+
+TEST_F(ReplayTest, TheClearThatFailedFailsAgain) {
+  const TracedDevice device = TracedDeviceOf(MiB(100));
+  TracedBroker broker(device);
+  broker.AddSession(SessionId(1), kAlice);
+  const CallId call = broker.Allocate(SessionId(1), {MiB(1), MiB(2), MiB(40)});
+  broker.RunAll();
+  broker.Release(SessionId(1), broker.Answer(call)->blocks);
+  // The first is cleared, the second is not, and the third, rounded up, was refused.
+  broker.device().FailAllocations(absl::ResourceExhaustedError("too large"), 1);
+  broker.device().FailClears(absl::InternalError("fence"), 1, /*after=*/1);
+  const CallId zeroed = broker.AllocateZeroed(SessionId(1), {MiB(33), MiB(1), MiB(2)});
+  broker.RunAll();
+  ASSERT_EQ(broker.Answer(zeroed)->code, StatusCode::kInternal);
+  const ReplayResult result = ReplayOf(device, broker);
+  EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
+}
+
 TEST_F(ReplayTest, AskingTheDriverAgainIsNotTakenForARecordedAllocation) {
   TracedDevice device = TracedDeviceOf(MiB(100));
   device.options.admission.heaps = {HeapLimit{MiB(100), 1000}};
@@ -96,6 +126,27 @@ TEST_F(ReplayTest, AskingTheDriverAgainIsNotTakenForARecordedAllocation) {
     broker.RunAll();
   }
   ASSERT_NE(broker.Answer(waits), nullptr);
+  const ReplayResult result = ReplayOf(device, broker);
+  EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
+}
+
+// Names are hashed in a recording, so that they sort otherwise there.
+TEST_F(ReplayTest, SegmentsThatASessionLeavesGoInTheSameOrderWhateverTheirNames) {
+  const TracedDevice device = TracedDeviceOf(MiB(100));
+  TracedBroker broker(device);
+  broker.AddSession(SessionId(1), kAlice);
+  broker.AddSession(SessionId(2), kAlice);
+  uint64_t size = 6;
+  for (const char* name : {"f", "c", "a", "e", "b", "d"}) {
+    const CallId call = broker.OpenSegment(SessionId(1), name, MiB(size));
+    size += 4;
+    broker.RunAll();
+    broker.Seal(SessionId(1), broker.Answer(call)->segment);
+  }
+  broker.EndSession(SessionId(1));
+  // Some of them have to go for it.
+  broker.Allocate(SessionId(2), {MiB(50)});
+  broker.RunAll();
   const ReplayResult result = ReplayOf(device, broker);
   EXPECT_TRUE(result.exact) << absl::StrJoin(result.notes, " ");
 }

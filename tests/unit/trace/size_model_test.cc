@@ -7,6 +7,8 @@
 namespace heapbroker {
 namespace {
 
+double BytesOf(Bytes bytes) { return static_cast<double>(bytes.count()); }
+
 TEST(SizeModelTest, WithoutAnyKnowledgeTakesADriverThatDoesNotPad) {
   EXPECT_EQ(SizeModel().Required({}, Bytes(1000)), Bytes(1000));
 }
@@ -53,9 +55,9 @@ TEST(TimeModelTest, SeparatesTheTimeOfABlockFromTheTimeOfItsBytes) {
   TimeModel model;
   EXPECT_FALSE(model.known());
   // 10 us each and 1 us for each KiB.
-  model.LearnAllocations(1, KiB(100), absl::Microseconds(110));
-  model.LearnAllocations(2, KiB(50), absl::Microseconds(70));
-  model.LearnAllocations(1, KiB(1), absl::Microseconds(11));
+  model.LearnAllocations(1, BytesOf(KiB(100)), absl::Microseconds(110));
+  model.LearnAllocations(2, BytesOf(KiB(50)), absl::Microseconds(70));
+  model.LearnAllocations(1, BytesOf(KiB(1)), absl::Microseconds(11));
   model.LearnFree(absl::Microseconds(4));
   EXPECT_TRUE(model.known());
   EXPECT_NEAR(absl::ToDoubleMicroseconds(model.For(3, 1024.0 * 30)), 3 * (10 + 4) + 30, 0.01);
@@ -63,14 +65,14 @@ TEST(TimeModelTest, SeparatesTheTimeOfABlockFromTheTimeOfItsBytes) {
 
 TEST(TimeModelTest, OneSizeIsNoReasonToInventATimeForBytes) {
   TimeModel model;
-  for (int i = 0; i < 3; ++i) model.LearnAllocations(1, MiB(1), absl::Microseconds(50));
+  for (int i = 0; i < 3; ++i) model.LearnAllocations(1, BytesOf(MiB(1)), absl::Microseconds(50));
   EXPECT_NEAR(absl::ToDoubleMicroseconds(model.For(2, 0)), 100, 0.01);
 }
 
 TEST(TimeModelTest, NeverSaysThatMoreBytesTakeLess) {
   TimeModel model;
-  model.LearnAllocations(1, MiB(1), absl::Microseconds(90));
-  model.LearnAllocations(1, MiB(64), absl::Microseconds(10));
+  model.LearnAllocations(1, BytesOf(MiB(1)), absl::Microseconds(90));
+  model.LearnAllocations(1, BytesOf(MiB(64)), absl::Microseconds(10));
   EXPECT_LE(model.For(1, 0), model.For(1, 1e9));
   EXPECT_GE(model.For(1, 0), absl::ZeroDuration());
 }

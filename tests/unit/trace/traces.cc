@@ -61,10 +61,23 @@ void TracedBroker::AddSession(SessionId session, TenantId tenant) {
 }
 
 CallId TracedBroker::Allocate(SessionId session, const std::vector<Bytes>& sizes) {
-  const CallId call(++last_call_);
   AllocateRequest request;
-  request.wait_until = clock_.Now() + absl::Hours(1);
   for (const Bytes size : sizes) request.blocks.emplace_back().size = size;
+  return Allocate(session, std::move(request));
+}
+
+CallId TracedBroker::AllocateZeroed(SessionId session, const std::vector<Bytes>& sizes) {
+  AllocateRequest request;
+  for (const Bytes size : sizes) {
+    request.blocks.emplace_back().size = size;
+    request.blocks.back().zeroed = true;
+  }
+  return Allocate(session, std::move(request));
+}
+
+CallId TracedBroker::Allocate(SessionId session, AllocateRequest request) {
+  const CallId call(++last_call_);
+  request.wait_until = clock_.Now() + absl::Hours(1);
   broker_.Allocate(session, call, request).status().IgnoreError();
   return call;
 }

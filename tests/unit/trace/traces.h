@@ -45,6 +45,7 @@ class TracedBroker final : public EventSink, public DeviceObserver {
   void EndSession(SessionId session) { broker_.EndSession(session); }
   // The call may wait for an hour.
   CallId Allocate(SessionId session, const std::vector<Bytes>& sizes);
+  CallId AllocateZeroed(SessionId session, const std::vector<Bytes>& sizes);
   void Release(SessionId session, const std::vector<BlockId>& blocks);
   CallId OpenSegment(SessionId session, const std::string& name, Bytes size);
   void Seal(SessionId session, SegmentId segment);
@@ -70,6 +71,8 @@ class TracedBroker final : public EventSink, public DeviceObserver {
   void OnWarning(std::string) override {}
 
  private:
+  CallId Allocate(SessionId session, AllocateRequest request);
+
   FakeClock clock_;
   absl::Time due_ = absl::InfiniteFuture();
   FakeAlarm alarm_;
