@@ -58,6 +58,7 @@ void RandomTrace::Operate() {
   if (what < 645) return PassTime();
   if (what < 655) return ChangeDriver();
   if (what < 663) return Disconnect();
+  if (what < 673) return Settle();
   if (what < 830) {
     filled_ = executor_.RunAllocation();
     return;
@@ -126,7 +127,7 @@ Bytes RandomTrace::DrawSize() {
 }
 
 MemoryWish RandomTrace::DrawWish() {
-  if (OneIn(12)) {
+  if (OneIn(6)) {
     return MemoryTypeIndex{Draw(static_cast<uint32_t>(setting_.device.memory_types.size()))};
   }
   if (OneIn(12)) return MemoryTypeWish{.host_visible = true};
@@ -141,6 +142,7 @@ BlockRequest RandomTrace::DrawBlock() {
   block.memory = DrawWish();
   if (OneIn(10)) block.handle_type = OneIn(2) ? HandleType::kOpaqueFd : HandleType::kDmaBuf;
   block.device_address = OneIn(12);
+  block.dedicated = OneIn(10);
   block.transient = OneIn(5);
   block.zeroed = OneIn(8);
   return block;
@@ -340,6 +342,18 @@ void RandomTrace::PassTime() {
   clock_.Advance(absl::Milliseconds(OneIn(8) ? Draw(6000) : Draw(300)));
   model_.Begin(clock_.Now());
   if (!OneIn(4)) broker_.Tick();
+}
+
+// The device does all that it has to, so that nothing is on its way for a while.
+void RandomTrace::Settle() {
+  // What is idle is known for certain then.
+  if (OneIn(3)) EXPECT_THAT(broker_.Trim({std::nullopt, Bytes(), /*segments=*/false}), IsOk());
+  while (executor_.allocations() + executor_.frees() > 0) {
+    Hear();
+    Check();
+    model_.Begin(clock_.Now());
+    if (!executor_.RunFree()) filled_ = executor_.RunAllocation();
+  }
 }
 
 void RandomTrace::ChangeDriver() {

@@ -72,6 +72,7 @@ class RandomTrace {
   void Trim();
   void PassTime();
   void ChangeDriver();
+  void Settle();
 
   void Lease(CallId call, const Grant& grant, bool at_once);
   void Attach(CallId call, SessionId session, const SegmentView& view);

@@ -34,7 +34,9 @@ TEST_P(RandomTraceTest, AgreesWithTheReferenceModel) {
   std::cout << "seed " << GetParam() << ", " << done << " operations: " << trace.setting() << "; "
             << seen.grants << " grants, " << seen.reuses << " blocks reused, " << seen.attached
             << " segments opened, " << seen.refusals << " refusals (" << seen.exact_refusals
-            << " to the byte, " << seen.never << " never)\n";
+            << " to the byte, " << seen.never << " never); of what was idle "
+            << trace.model().idle().fits_checked() << " choices and "
+            << trace.model().idle().evictions_checked() << " evictions checked\n";
   if (!HasFailure()) trace.End();
   EXPECT_GT(seen.grants, done / 100);
   EXPECT_GT(seen.refusals, done / 500);

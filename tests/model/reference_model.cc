@@ -26,6 +26,7 @@ void ReferenceModel::Allocated(const BlockClass& block_class, const DeviceAlloca
   Memory memory;
   memory.block_class = block_class;
   memory.bytes = allocation.allocation_size;
+  memory.made_for = sized_;
   memory.handle = allocation.exported.get();
   EXPECT_TRUE(by_handle_.emplace(memory.handle, allocation.id).second);
   heap_sums_[HeapOf(block_class.memory_type)].live += memory.bytes;
@@ -51,6 +52,7 @@ void ReferenceModel::Freed(DeviceAllocationId id) {
 }
 
 void ReferenceModel::HeapsRead(absl::Span<const HeapReport> reports) {
+  heaps_read_ = true;
   for (size_t heap = 0; heap < reports.size(); ++heap) {
     driver_budget_[heap] = std::nullopt;
     if (reports[heap].budget == Bytes()) continue;
@@ -67,7 +69,7 @@ Bytes ReferenceModel::NowOn(uint32_t heap) const {
 
 void ReferenceModel::Begin(absl::Time now) {
   now_ = now;
-  device_refused_ = false;
+  device_refused_ = tenants_changed_ = heaps_read_ = false;
   ended_.clear();
   refused_.clear();
   now_before_.clear();
@@ -92,6 +94,7 @@ void ReferenceModel::EndSession(SessionId session) {
     if (call.session == session) call.cancelled = true;
   }
   tenants_.erase(session);
+  tenants_changed_ = true;
 }
 
 void ReferenceModel::Asked(CallId id, Call call) {
@@ -102,6 +105,7 @@ void ReferenceModel::Asked(CallId id, Call call) {
     }
   }
   call.needs = NeedsOf(call);
+  if (std::holds_alternative<AllocateCall>(call.what)) idle_.Asked(IdleRequestOf(call));
   EXPECT_TRUE(calls_.emplace(id, std::move(call)).second);
 }
 
@@ -188,7 +192,8 @@ void ReferenceModel::Leased(CallId id, size_t index, const GrantedBlock& block,
   const uint32_t type = block.block_class.memory_type;
   EXPECT_EQ(std::count(need.types.begin(), need.types.end(), type), 1) << "memory type " << type;
   EXPECT_EQ(block.block_class.device_address, request.device_address);
-  EXPECT_GE(block.allocation_size, need.bytes);
+  EXPECT_EQ(block.block_class.dedicated, request.dedicated);
+  EXPECT_GE(memory.made_for, need.bytes);
   if (request.zeroed) EXPECT_TRUE(memory.clean) << "block " << block.id << " holds old contents";
   memory.clean = false;
   if (pool < options_.pools.size()) {
@@ -202,8 +207,9 @@ void ReferenceModel::Leased(CallId id, size_t index, const GrantedBlock& block,
   const SizeRange range =
       AcceptableBlocks(options_.matching, need.bytes, device_.max_allocation_size);
   if (reused) {
-    EXPECT_LE(block.allocation_size, range.largest);
+    EXPECT_LE(memory.made_for, range.largest);
     ++seen_.reuses;
+    idle_.Reused(at);
   }
 }
 
@@ -272,7 +278,7 @@ std::optional<ReferenceModel::Repeated> ReferenceModel::Repetition(
   const auto same = [](const BlockRequest& a, const BlockRequest& b) {
     return a.size == b.size && a.alignment == b.alignment && a.memory == b.memory &&
            a.handle_type == b.handle_type && a.device_address == b.device_address &&
-           a.transient == b.transient && a.zeroed == b.zeroed;
+           a.dedicated == b.dedicated && a.transient == b.transient && a.zeroed == b.zeroed;
   };
   if (!std::equal(known.request.blocks.begin(), known.request.blocks.end(), request.blocks.begin(),
                   request.blocks.end(), same)) {
@@ -381,6 +387,8 @@ void ReferenceModel::EndLease(BlockId block, bool retire) {
   Memory& memory = memory_.at(lease.memory);
   memory.held = false;
   memory.retired = retire || *memory.pool == options_.pools.size();
+  memory.released = ++releases_;
+  if (!memory.retired) idle_.Released(IdleBlockOf(lease.memory));
   PoolSums& sums = pool_sums_[*memory.pool];
   sums.leased -= memory.bytes;
   sums.rounding -= memory.bytes - lease.size;

@@ -23,6 +23,7 @@
 #include "daemon/core/device_memory.h"
 #include "daemon/core/requests.h"
 #include "daemon/core/stats.h"
+#include "tests/model/idle_model.h"
 
 namespace heapbroker {
 
@@ -36,14 +37,19 @@ class ReferenceModel {
   // As the device does, when it is asked how much it needs.
   void PadSizes(Bytes granularity, Bytes extra) { granularity_ = granularity, extra_ = extra; }
 
-  // What the device was asked for, as WatchedDevice saw it.
+  // What the device was asked for, as WatchedDevice saw it: how much a buffer needs, and
+  // an allocation for the last of those.
+  void Sized(Bytes buffer) { sized_ = buffer; }
   void Allocated(const BlockClass& block_class, const DeviceAllocation& allocation);
   void Cleared(DeviceAllocationId id) { memory_.at(id).clean = true; }
   void Freed(DeviceAllocationId id);
   void Refused() { device_refused_ = true; }
   void HeapsRead(absl::Span<const HeapReport> reports);
 
-  void AddSession(SessionId session, TenantId tenant) { tenants_.emplace(session, tenant); }
+  void AddSession(SessionId session, TenantId tenant) {
+    tenants_.emplace(session, tenant);
+    tenants_changed_ = true;
+  }
   // Its calls are answered later; all else of it is given back at once.
   void EndSession(SessionId session);
 
@@ -129,17 +135,20 @@ class ReferenceModel {
     uint64_t grants = 0, reuses = 0, refusals = 0, exact_refusals = 0, never = 0, attached = 0;
   };
   const Seen& seen() const { return seen_; }
+  const IdleModel& idle() const { return idle_; }
 
  private:
   struct Memory {
     BlockClass block_class;
     Bytes bytes;
+    Bytes made_for;  // The buffer.
     const ExportedHandle* handle = nullptr;
     std::optional<TenantId> tenant;  // Of the first holder, for ever.
     std::optional<size_t> pool;      // Where it came from, likewise.
     bool held = false;
-    bool clean = true;     // Nobody has had it since it was made or cleared.
-    bool retired = false;  // Must be freed, never be leased again.
+    bool clean = true;      // Nobody has had it since it was made or cleared.
+    bool retired = false;   // Must be freed, never be leased again.
+    uint64_t released = 0;  // When, of all releases; 0: never.
   };
   struct Lease {
     SessionId session;
@@ -192,14 +201,25 @@ class ReferenceModel {
   }
   // Calls that may be orders at the device, promised, or in a queue.
   std::vector<const Call*> Orders() const;
+  // By the last Check: each order is at the device or in a queue.
+  bool NonePromised() const;
   Room Committed() const;
+  // However they are laid on the heaps.
   static bool Fits(const std::vector<Need>& needs, Room room, bool padded);
+  static bool FitsFrom(size_t first, const std::vector<Need>& needs, Room& room, bool padded);
   static bool FitsOnOneHeap(const std::vector<Need>& needs, const Room& room, bool padded);
   void CheckRefusal(const RefusedCall& refused);
   void CheckFigures(const RefusedCall& refused, const std::vector<Need>& needs, const Room& room);
   void CheckAskedFirst(const RefusedCall& refused);
   void CheckPools(const DeviceStats& stats) const;
   void CheckHeaps(const DeviceStats& stats) const;
+  // Against the statistics before it.
+  void CheckIdle(const DeviceStats& stats, const Outside& outside);
+  IdleModel::Block IdleBlockOf(DeviceAllocationId id) const;
+  IdleModel::Request IdleRequestOf(const Call& call) const;
+  // All that is idle, where nothing is on its way and all of it has been seen before.
+  std::optional<std::vector<IdleModel::Block>> AllIdle(const DeviceStats& stats,
+                                                       const Outside& outside);
 
   uint32_t HeapOf(uint32_t type) const { return device_.memory_types[type].heap; }
   Bytes NowOn(uint32_t heap) const;
@@ -211,6 +231,7 @@ class ReferenceModel {
 
   const DeviceInfo device_;
   const AdmissionOptions options_;
+  IdleModel idle_{device_, options_};
   std::map<std::string, size_t> pool_by_name_;  // The direct row comes last.
   Bytes granularity_ = Bytes(1);
   Bytes extra_;
@@ -236,6 +257,8 @@ class ReferenceModel {
   // Since Begin.
   absl::Time now_;
   bool device_refused_ = false;
+  bool tenants_changed_ = false;
+  bool heaps_read_ = false;
   std::vector<Call> ended_;
   std::vector<Bytes> now_before_;
   std::vector<RefusedCall> refused_;
@@ -244,6 +267,9 @@ class ReferenceModel {
   Seen seen_;
   uint64_t checks_ = 0;
   std::deque<bool> may_ask_driver_;  // Of the jobs that wait for the device.
+  Bytes sized_;
+  uint64_t releases_ = 0;
+  uint64_t lost_hits_ = 0;  // Of orders that came to nothing.
 };
 
 }  // namespace heapbroker

@@ -19,6 +19,7 @@ constexpr Bytes kAbsurd(uint64_t{1} << 50);
 
 void ReferenceModel::Check(const DeviceStats& stats, Outside outside) {
   NoteFills(stats, outside);
+  CheckIdle(stats, outside);
   stats_ = stats;
   CheckPools(stats);
   CheckHeaps(stats);
@@ -106,7 +107,10 @@ void ReferenceModel::CheckHeaps(const DeviceStats& stats) const {
     const HeapStats& heap = stats.heaps[i];
     EXPECT_LE(heap.in_use, heap.budget) << "heap " << i;
     EXPECT_GE(heap.peak_in_use, heap.in_use) << "heap " << i;
-    EXPECT_EQ(heap.available, LessOrNothing(NowOn(i), heap.in_use)) << "heap " << i;
+    // Less by what is promised and is not being freed.
+    const Bytes left = LessOrNothing(NowOn(i), heap.in_use);
+    EXPECT_LE(heap.available, left) << "heap " << i;
+    if (heap.available < left) EXPECT_FALSE(NonePromised()) << "heap " << i;
     EXPECT_GE(heap.in_use, heap_sums_[i].live + reserved[i]) << "heap " << i;
     EXPECT_LE(heap.in_use, heap_sums_[i].live + reserved[i] + stats.pools.back().reserved)
         << "heap " << i;
@@ -153,24 +157,10 @@ bool ReferenceModel::NeverFits(const std::vector<Need>& needs, bool padded, bool
   Room empty;
   for (const HeapLimit& heap : options_.heaps) empty.heaps.push_back(heap.bytes);
   empty.blocks = stats_.max_allocations;
-  if (needs.size() > empty.blocks) return true;
-  std::map<std::set<uint32_t>, Bytes> bound;
-  std::set<uint32_t> heaps;
-  Bytes all, most;
   for (const Need& need : needs) {
-    const Bytes bytes = padded ? need.padded : need.bytes;
-    Bytes largest;
-    for (uint32_t heap : need.heaps) largest = std::max(largest, empty.heaps[heap]);
-    if (bytes > largest) return true;
-    if (need.heaps.size() == 1 && (bound[need.heaps] += bytes) > largest) return true;
-    heaps.insert(need.heaps.begin(), need.heaps.end());
-    all += bytes;
+    if ((padded ? need.padded : need.bytes) > device_.max_allocation_size) return true;
   }
-  for (uint32_t heap : heaps) {
-    // A segment lies on one of them.
-    most = segment ? std::max(most, empty.heaps[heap]) : most + empty.heaps[heap];
-  }
-  return all > most;
+  return segment ? !FitsOnOneHeap(needs, empty, padded) : !Fits(needs, empty, padded);
 }
 
 std::vector<const ReferenceModel::Call*> ReferenceModel::Orders() const {
@@ -213,7 +203,7 @@ ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
   size_t queued = 0;
   for (const HeapStats& heap : stats_.heaps) queued += heap.waiting_requests;
   std::vector<const Call*> others = Orders();
-  const bool none_promised = others.size() == SureFills() + queued;
+  const bool none_promised = NonePromised();
   for (size_t i = 0; i < ended_.size(); ++i) {
     if (i != refused.call) others.push_back(&ended_[i]);
   }
@@ -248,19 +238,23 @@ ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
 }
 
 bool ReferenceModel::Fits(const std::vector<Need>& needs, Room room, bool padded) {
-  if (needs.size() > room.blocks) return false;
-  for (const bool bound : {true, false}) {
-    for (const Need& need : needs) {
-      if ((need.heaps.size() == 1) != bound) continue;
-      const uint32_t heap =
-          *std::max_element(need.heaps.begin(), need.heaps.end(),
-                            [&](auto a, auto b) { return room.heaps[a] < room.heaps[b]; });
-      const Bytes bytes = padded ? need.padded : need.bytes;
-      if (bytes > room.heaps[heap]) return false;
-      room.heaps[heap] -= bytes;
-    }
+  return needs.size() <= room.blocks && FitsFrom(0, needs, room, padded);
+}
+
+// Every way there is.
+bool ReferenceModel::FitsFrom(size_t first, const std::vector<Need>& needs, Room& room,
+                              bool padded) {
+  if (first == needs.size()) return true;
+  const Need& need = needs[first];
+  const Bytes bytes = padded ? need.padded : need.bytes;
+  for (uint32_t heap : need.heaps) {
+    if (bytes > room.heaps[heap]) continue;
+    room.heaps[heap] -= bytes;
+    const bool fits = FitsFrom(first + 1, needs, room, padded);
+    room.heaps[heap] += bytes;
+    if (fits) return true;
   }
-  return true;
+  return false;
 }
 
 // All blocks of a segment are of one memory type.
@@ -314,6 +308,7 @@ void ReferenceModel::CheckFigures(const RefusedCall& refused, const std::vector<
   if (refusal.limit != LimitKind::kHeapBudget) {
     EXPECT_EQ(refusal.value, stats_.max_allocations);
     EXPECT_EQ(refusal.free, room.blocks);
+    EXPECT_EQ(refusal.largest_now, room.blocks);
     EXPECT_EQ(refusal.requested, needs.size());
     return;
   }
@@ -325,7 +320,8 @@ void ReferenceModel::CheckFigures(const RefusedCall& refused, const std::vector<
     if (need.heaps.contains(*refusal.heap)) requested += need.bytes;
   }
   EXPECT_EQ(refusal.requested, requested.count());
-  EXPECT_EQ(refusal.largest_now, std::min(refusal.free, device_.max_allocation_size.count()));
+  EXPECT_EQ(refusal.largest_now,
+            room.blocks == 0 ? 0 : std::min(refusal.free, device_.max_allocation_size.count()));
 }
 
 // Whoever keeps idle memory that would do must be asked for it before anyone is

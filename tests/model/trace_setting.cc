@@ -29,8 +29,9 @@ constexpr LimitKind kCountKinds[] = {LimitKind::kMaxAllocationCount, LimitKind::
                                      LimitKind::kMemoryMaps};
 constexpr Bytes kBudgets[] = {MiB(24), MiB(48), MiB(96), Bytes(50000001)};
 constexpr Bytes kLargest[] = {MiB(6), MiB(16), MiB(64)};
-constexpr std::pair<Bytes, Bytes> kPaddings[] = {
-    {Bytes(1), Bytes()}, {KiB(4), Bytes()}, {KiB(64), Bytes()}, {KiB(4), Bytes(64)}};
+constexpr std::pair<Bytes, Bytes> kPaddings[] = {{Bytes(1), Bytes()},  {KiB(4), Bytes()},
+                                                 {KiB(64), Bytes()},   {KiB(4), Bytes(64)},
+                                                 {KiB(64), Bytes(64)}, {Bytes(1), Bytes(64)}};
 
 class Dice {
  public:

@@ -22,7 +22,11 @@ class WatchedDevice final : public DeviceMemory {
 
   absl::StatusOr<Bytes> RequiredSize(BlockClass block_class, Bytes size) override {
     absl::StatusOr<Bytes> required = device_.RequiredSize(block_class, size);
-    if (!required.ok()) model_.Refused();
+    if (required.ok()) {
+      model_.Sized(size);
+    } else {
+      model_.Refused();
+    }
     return required;
   }
 
