@@ -34,21 +34,21 @@ uint64_t Requests(const DeviceStats& stats) {
 }  // namespace
 
 void IdleModel::Check(const DeviceStats& before, const DeviceStats& after, const Context& context) {
-  if (asked_ && asked_->wants.size() == 1 && Hits(after) == Hits(before)) CheckMiss(before, after);
+  if (complete_ && asked_ && asked_->wants.size() == 1 && Hits(after) == Hits(before))
+    CheckMiss(before, after);
   TakeReused(before, after);
   AddReleased();
   evicted_.clear();
-  const bool whole = complete_;
   for (size_t pool = 0; pool < options_.pools.size(); ++pool) {
     SettlePool(pool, before.pools[pool], after.pools[pool], context);
   }
-  if (whole && complete_) CheckOrder(before, after, context);
+  if (complete_) CheckOrder(before, after, context);
   reused_.clear();
   released_.clear();
   asked_.reset();
-  if (complete_ || !context.all) return;
-  idle_ = *context.all;
-  complete_ = true;
+  if (complete_) return;
+  idle_ = context.all.value_or(std::vector<Block>());
+  complete_ = context.all.has_value();
 }
 
 bool IdleModel::Fits(const Block& block, const Request& request, const Request::Want& want) const {
@@ -130,16 +130,27 @@ void IdleModel::TakeReused(const DeviceStats& before, const DeviceStats& after) 
     }
   }
   // An order that is tried again counts no more, whatever serves it then.
-  if (hits > seen && (complete_ || !idle_.empty())) TakeHidden();
+  if (hits > seen && complete_) TakeHidden(before, after);
 }
 
-// A hit is not seen before its order is through: it may be any of them, but for a single
-// request, which gets the best.
-void IdleModel::TakeHidden() {
-  complete_ = false;
-  if (!asked_ || asked_->wants.size() != 1) return idle_.clear();
-  const auto fits = [&](const Block& block) { return Fits(block, *asked_, asked_->wants[0]); };
-  idle_.erase(std::remove_if(idle_.begin(), idle_.end(), fits), idle_.end());
+// A hit that has to be cleared, or whose order waits, is not seen before the order is
+// through. A single request surely got the best.
+void IdleModel::TakeHidden(const DeviceStats& before, const DeviceStats& after) {
+  const auto forget = [this] { complete_ = false; };
+  if (!asked_ || asked_->wants.size() != 1) return forget();
+  auto best = idle_.end();
+  for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+    if (after.pools[it->pool].hits == before.pools[it->pool].hits ||
+        !Fits(*it, *asked_, asked_->wants[0])) {
+      continue;
+    }
+    if (!it->aged) return forget();
+    // Later ones are newer.
+    if (best == idle_.end() || it->made_for <= best->made_for) best = it;
+  }
+  EXPECT_TRUE(best != idle_.end()) << "a hit, but of nothing that fits";
+  if (best == idle_.end()) return forget();
+  idle_.erase(best);
 }
 
 void IdleModel::AddReleased() {
@@ -150,13 +161,6 @@ void IdleModel::AddReleased() {
 
 IdleModel::Key IdleModel::KeyOf(const Block& block, const Context& context) const {
   return {context.tenants.contains(block.tenant), block.age};
-}
-
-void IdleModel::ForgetPool(size_t pool) {
-  complete_ = false;
-  idle_.erase(std::remove_if(idle_.begin(), idle_.end(),
-                             [pool](const Block& block) { return block.pool == pool; }),
-              idle_.end());
 }
 
 // What has left the pool, by how many and for which reasons: for all of them but pressure
@@ -177,16 +181,13 @@ void IdleModel::SettlePool(size_t pool, const PoolStats& before, const PoolStats
       More(before, after, NotKeptReason::kTtl) + More(before, after, NotKeptReason::kTrim);
   const uint64_t by_pressure = More(before, after, NotKeptReason::kPressure);
   const uint64_t gone = by_age + by_pressure;
-  if (blocks.size() != gone + after.idle_blocks) {
-    // Some were taken by an order that is tried again, or which of them are gone is not
-    // known. Or some came back from an order that was given up.
-    if (gone > 0 || blocks.size() > after.idle_blocks) return ForgetPool(pool);
-    complete_ = false;
-    return;
-  }
-  if (gone == 0) return;
   const bool mixed = by_pressure > 0 && (context.tenants_changed || (by_age > 0 && orphans));
-  if (!complete_ || !aged || mixed) return ForgetPool(pool);
+  // Some were taken by an order that is tried again, or came back from one that was given
+  // up. Or it is not known which of them are gone.
+  if (blocks.size() != gone + after.idle_blocks || (gone > 0 && (!aged || mixed))) {
+    complete_ = false;
+  }
+  if (!complete_ || gone == 0) return;
   std::sort(blocks.begin(), blocks.end(), [&](const Block& a, const Block& b) {
     return by_pressure > 0 ? KeyOf(a, context) < KeyOf(b, context) : a.age < b.age;
   });

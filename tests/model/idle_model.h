@@ -17,9 +17,9 @@
 namespace heapbroker {
 
 // Knows blocks by the releases that it was told of, and the rest by the statistics' sums.
-// Where several things happen at once, these do not tell which block went: it forgets the
-// blocks of that pool then, until it is told anew what is idle. So all it knows is
-// certain, and it fails the test where that cannot be.
+// Where several things happen at once, these do not tell which block went: it knows
+// nothing then, until it is told anew what is idle. So all it knows is certain, and it
+// fails the test where that cannot be.
 class IdleModel {
  public:
   // Both must outlive this.
@@ -88,18 +88,17 @@ class IdleModel {
   void CheckMissIn(size_t pool, const PoolStats& before, const PoolStats& after) const;
   void CheckBest(const Request::Want& want, const Block& taken) const;
   void TakeReused(const DeviceStats& before, const DeviceStats& after);
-  void TakeHidden();
+  void TakeHidden(const DeviceStats& before, const DeviceStats& after);
   void AddReleased();
   void SettlePool(size_t pool, const PoolStats& before, const PoolStats& after,
                   const Context& context);
   void CheckOrder(const DeviceStats& before, const DeviceStats& after, const Context& context);
-  void ForgetPool(size_t pool);
   Key KeyOf(const Block& block, const Context& context) const;
 
   const DeviceInfo& device_;
   const AdmissionOptions& options_;
-  std::vector<Block> idle_;  // Surely.
-  bool complete_ = true;     // And nothing else is.
+  std::vector<Block> idle_;  // Oldest first.
+  bool complete_ = true;     // That is all there is; else nothing is known.
   std::vector<Evicted> evicted_;
   std::vector<Block> released_;
   std::vector<DeviceAllocationId> reused_;
