@@ -146,7 +146,7 @@ uint32_t IdleBlocks::OldestIn(const Ends& ends, Member links) const {
 
 std::optional<IdleBlocks::Age> IdleBlocks::AgeOf(uint32_t slot) const {
   if (slot == kNone) return std::nullopt;
-  return Age{entries_[slot].stamp, absl::FromUnixNanos(entries_[slot].since_nanos)};
+  return Age{entries_[slot].stamp, entries_[slot].since_nanos};
 }
 
 // Not among the equals any more.

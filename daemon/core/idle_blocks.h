@@ -55,9 +55,11 @@ class IdleBlocks {
   Block Take(Claim claim);
   void Unclaim(Claim claim);
 
+  // As it is kept: a time is only made where somebody wants one, not for comparisons.
   struct Age {
     ReleaseStamp stamp;
-    absl::Time since;
+    int64_t since_nanos;
+    absl::Time since() const { return absl::FromUnixNanos(since_nanos); }
   };
   // Of the oldest block that is not claimed; of `tenant`, if given.
   std::optional<Age> Oldest() const;

@@ -120,6 +120,7 @@ class Planner {
   uint32_t LargestOf(absl::Span<const uint32_t> heaps) const;
   uint32_t RoomiestOf(absl::Span<const uint32_t> heaps, ReserveOn reserve) const;
   std::optional<Refusal> NeverFits(absl::Span<const Piece> pieces) const;
+  bool FitsAlone(const Want& want) const;
   Refusal NeverFitsOn(absl::Span<const uint32_t> heaps, Bytes requested) const;
   // Allocations that are not kept for another on any of the pieces' heaps.
   uint64_t AllocationsLeft(absl::Span<const Piece> pieces, ReserveOn reserve) const;

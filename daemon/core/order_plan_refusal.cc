@@ -69,6 +69,14 @@ Refusal Planner::NeverFitsOn(absl::Span<const uint32_t> heaps, Bytes requested) 
   return refusal;
 }
 
+bool Planner::FitsAlone(const Want& want) const {
+  const Bytes bytes = want.least();
+  return bytes <= device_.max_allocation_size &&
+         absl::c_any_of(want.placement->types, [&](const MemoryTypeChoice& type) {
+           return bytes <= room_.heap(room_.HeapOf(type.memory_type)).limit();
+         });
+}
+
 std::optional<Refusal> Planner::NeverFits(const Order& order) const {
   const CountLimit& count = room_.count_limit();
   if (order.wants.size() > count.blocks) {
@@ -79,6 +87,8 @@ std::optional<Refusal> Planner::NeverFits(const Order& order) const {
     refusal.requested = order.wants.size();
     return refusal;
   }
+  // Nearly every order is for one block, and fits: no lists for that.
+  if (order.wants.size() == 1 && FitsAlone(order.wants.front())) return std::nullopt;
   std::vector<Piece> pieces = PiecesOf(order);
   for (Piece& piece : pieces) {
     if (piece.bytes > device_.max_allocation_size) {

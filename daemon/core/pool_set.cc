@@ -94,13 +94,13 @@ std::optional<Block> PoolSet::EvictOldest(std::optional<size_t> pool, NotKeptRea
 
 std::optional<Block> PoolSet::EvictExpired(absl::Time since) {
   const std::optional<size_t> oldest = OldestPool(std::nullopt);
-  if (!oldest || pools_[*oldest].idle().Oldest()->since > since) return std::nullopt;
+  if (!oldest || pools_[*oldest].idle().Oldest()->since() > since) return std::nullopt;
   return pools_[*oldest].EvictOldest(NotKeptReason::kTtl);
 }
 
 absl::Time PoolSet::OldestSince() const {
   const std::optional<size_t> oldest = OldestPool(std::nullopt);
-  return oldest ? pools_[*oldest].idle().Oldest()->since : absl::InfiniteFuture();
+  return oldest ? pools_[*oldest].idle().Oldest()->since() : absl::InfiniteFuture();
 }
 
 Bytes PoolSet::Retained(std::optional<size_t> pool) const {

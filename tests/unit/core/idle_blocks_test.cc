@@ -106,7 +106,7 @@ TEST_F(IdleBlocksTest, UnclaimingInTheReverseOrderLeavesNoTrace) {
 
 TEST_F(IdleBlocksTest, TakesTheOldestOfAllOrOfATenant) {
   const uint64_t first = Add(kAlice, MiB(4)), second = Add(kBob, MiB(2)), third = Add(kBob, MiB(1));
-  EXPECT_EQ(idle_.Oldest()->since, absl::FromUnixSeconds(1));
+  EXPECT_EQ(idle_.Oldest()->since(), absl::FromUnixSeconds(1));
   EXPECT_EQ(idle_.TakeOldest(kBob).id.value(), second);
   EXPECT_EQ(idle_.TakeOldest().id.value(), first);
   EXPECT_FALSE(idle_.Oldest(kAlice).has_value());
