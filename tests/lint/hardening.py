@@ -5,11 +5,12 @@
 
     hardening.py PROGRAM...
 
-Prints what each PROGRAM lacks; exit code 1 if any lacks something. What is
-looked for: a position-independent executable, relocations that are all resolved
-at start and read-only afterwards, the stack protector, and calls of the C
-library that check their bounds. The last two only say that a program was built
-with them, not that each function of it was.
+Prints what each PROGRAM, or shared library, lacks; exit code 1 if any lacks
+something. What is looked for: a position-independent executable, which a shared
+library always is, relocations that are all resolved at start and read-only
+afterwards, the stack protector, and calls of the C library that check their
+bounds. The last two only say that a program was built with them, not that each
+function of it was.
 """
 
 import re
@@ -17,9 +18,10 @@ import shutil
 import subprocess
 import sys
 
-# What a program must show to `readelf`: words, and what finds them.
+# What a program must show to `readelf`: words, and what finds them. Only a shared
+# library has a soname.
 WANTED = {
-    "a position-independent executable": r"\(FLAGS_1\).*\bPIE\b",
+    "a position-independent executable": r"\(FLAGS_1\).*\bPIE\b|\(SONAME\)",
     "read-only relocations (-z relro)": r"^\s*GNU_RELRO\b",
     "relocations resolved at start (-z now)": r"\(FLAGS\).*\bBIND_NOW\b|\(FLAGS_1\).*\bNOW\b",
     "the stack protector (-fstack-protector-strong)": r"\b__stack_chk_fail\b",

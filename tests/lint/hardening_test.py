@@ -40,11 +40,13 @@ class HardeningTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hb-hardening-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def missing_without(self, *without):
+    def missing_without(self, *without, library=False):
         """What is reported about PROGRAM built with all of FLAGS but these."""
         program = self.folder / "program"
         flags = [flag for what, (good, bad) in FLAGS.items()
                  for flag in (bad if what in without else good)]
+        if library:
+            flags += ["-fPIC", "-no-pie", "-shared", "-Wl,-soname,libprogram.so.1"]
         subprocess.run(["g++", "-O2", "-w", "-x", "c++", "-", "-o", program, *flags],
                        input=PROGRAM, text=True, check=True)
         return hardening.missing_in(str(program))
@@ -59,6 +61,11 @@ class HardeningTest(unittest.TestCase):
         for what in hardening.WANTED:
             with self.subTest(what):
                 self.assertEqual([what], self.missing_without(what))
+
+    def test_a_shared_library_lacks_what_a_program_does(self):
+        everything = [what for what in hardening.WANTED if "executable" not in what]
+        self.assertEqual([], self.missing_without(library=True))
+        self.assertEqual(everything, self.missing_without(*everything, library=True))
 
     def test_what_is_no_program_is_an_error(self):
         text = self.folder / "text"

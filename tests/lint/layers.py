@@ -27,6 +27,8 @@ THIRD_PARTY = {
     # The C library, POSIX and Linux: system calls.
     "system": r"[a-z_0-9]+\.h$|(sys|linux|arpa|net|netinet)/[a-z_0-9]+\.h$",
     "systemd": r"systemd/",
+    # What imports descriptors without Vulkan.
+    "toolkits": r"cuda_runtime_api\.h$|hip/|level_zero/|CL/",
     "toml": r"toml\+\+/",
     "vulkan": r"vulkan/",
     "xxhash": r"xxhash\.h$",
@@ -73,7 +75,7 @@ LAYERS = {
     # Examples live off what is installed, and bring what they need.
     "client/examples": Layer(
         (PUBLIC, "common/base/heapbroker"),
-        ("abseil", "cli11", "json", "shader", "system", "vulkan")),
+        ("abseil", "cli11", "json", "shader", "system", "toolkits", "vulkan")),
     "client/ctl": Layer(
         (PUBLIC, TRANSPORT, "common", PROTO),
         ("abseil", "cli11", "grpc", "ncurses", "protobuf", "system")),

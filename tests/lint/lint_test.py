@@ -84,6 +84,11 @@ class LintTest(unittest.TestCase):
         self.assertEqual([2], self.includes(
             "client/examples/digits/x.cc", "heapbroker/lease.h", "common/base/ids.h"))
 
+    def test_only_examples_include_what_lies_beside_them_by_its_name(self):
+        self.write("client/examples/digits/model.h", "")
+        self.assertEqual([], self.includes("client/examples/digits/x.cc", "model.h"))
+        self.assertEqual([1], self.includes("daemon/rpc/x.cc", "server.h"))
+
     def test_nothing_but_tests_includes_tests(self):
         self.assertEqual([1], self.includes("daemon/app/x.cc", "tests/support/process.h"))
         self.assertEqual([], self.includes("tests/unit/x.cc", "tests/support/process.h"))

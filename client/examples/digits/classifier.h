@@ -13,10 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/examples/digits/linear_pipeline.h"
-#include "client/examples/digits/model.h"
 #include "heapbroker/memory_manager.h"
 #include "heapbroker/vulkan_importer.h"
+#include "linear_pipeline.h"
+#include "model.h"
 
 namespace digits {
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/dataset.h"
+#include "dataset.h"
 
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/examples/digits/idx.h"
+#include "idx.h"
 
 namespace digits {
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/idx.h"
+#include "idx.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "client/examples/digits/file.h"
+#include "file.h"
 
 namespace digits {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/linear_pipeline.h"
+#include "linear_pipeline.h"
 
 #include <algorithm>
 #include <array>

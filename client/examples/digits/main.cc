@@ -19,16 +19,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/examples/digits/classifier.h"
-#include "client/examples/digits/dataset.h"
-#include "client/examples/digits/linear_pipeline.h"
-#include "client/examples/digits/model.h"
-#include "client/examples/digits/options.h"
-#include "client/examples/digits/weights.h"
+#include "classifier.h"
+#include "dataset.h"
 #include "heapbroker/client.h"
 #include "heapbroker/memory_manager.h"
 #include "heapbroker/units.h"
 #include "heapbroker/vulkan_importer.h"
+#include "linear_pipeline.h"
+#include "model.h"
+#include "options.h"
+#include "weights.h"
 
 namespace digits {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/examples/digits/safetensors.h"
+#include "safetensors.h"
 
 namespace digits {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/options.h"
+#include "options.h"
 
 #include <cmath>
 #include <map>

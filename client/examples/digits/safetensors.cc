@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/safetensors.h"
+#include "safetensors.h"
 
 #include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/examples/digits/safetensors_header.h"
+#include "safetensors_header.h"
 
 namespace digits {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "client/examples/digits/file.h"
+#include "file.h"
 
 namespace digits {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
-#include "client/examples/digits/safetensors_header.h"
+#include "safetensors_header.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

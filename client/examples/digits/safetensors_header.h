@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/examples/digits/safetensors.h"
+#include "safetensors.h"
 
 namespace digits {
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/examples/digits/model.h"
 #include "heapbroker/memory_manager.h"
 #include "heapbroker/types.h"
+#include "model.h"
 
 namespace digits {
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -16,7 +17,7 @@ namespace heapbroker {
 // speed) and not cryptographic: it finds mistakes, not attacks.
 //
 // Not thread-safe.
-class Checksummer {
+class HEAPBROKER_EXPORT Checksummer {
  public:
   Checksummer();
   ~Checksummer();
@@ -30,12 +31,12 @@ class Checksummer {
   Checksum Finish() const;
 
  private:
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   std::unique_ptr<State> state_;
 };
 
 // Of one piece of host memory.
-Checksum ChecksumOf(const void* data, Bytes size);
+HEAPBROKER_EXPORT Checksum ChecksumOf(const void* data, Bytes size);
 
 }  // namespace heapbroker
 #endif  // HEAPBROKER_CHECKSUM_H_

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "heapbroker/export.h"
 #include "heapbroker/lease.h"
 #include "heapbroker/requests.h"
 #include "heapbroker/segment.h"
@@ -53,7 +54,7 @@ struct ClientOptions {
 // Fork first, then Connect in each process.
 //
 // Copies share the session. Thread-safe; every call blocks the calling thread only.
-class Client {
+class HEAPBROKER_EXPORT Client {
  public:
   // Only "no such file" tries the next of the two usual directories; every other
   // error is the answer.

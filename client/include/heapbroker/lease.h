@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
 
@@ -25,7 +26,7 @@ class Connection;
 // Destroy every DeviceBuffer of the block first.
 //
 // Move-only; not thread-safe, but its MemoryBlock is.
-class Lease {
+class HEAPBROKER_EXPORT Lease {
  public:
   // Holds nothing, as after a move or a release.
   Lease() = default;
@@ -67,7 +68,7 @@ class Lease {
 
 // Gives many leases back in as few calls as possible (one for each connection,
 // device and 256 leases). Returns the first error; goes on with the others after it.
-absl::Status ReleaseAll(std::vector<Lease> leases);
+HEAPBROKER_EXPORT absl::Status ReleaseAll(std::vector<Lease> leases);
 
 }  // namespace heapbroker
 #endif  // HEAPBROKER_LEASE_H_

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -22,7 +23,7 @@ class Connection;
 //
 // Thread-safe. Whoever keeps a MemoryBlock keeps the descriptor open, but not
 // the right to use the memory: that ends with the Lease or the Segment.
-class MemoryBlock {
+class HEAPBROKER_EXPORT MemoryBlock {
  public:
   // For Client, which makes all blocks.
   MemoryBlock(std::shared_ptr<Connection> connection, const ImportFacts& facts);
@@ -51,7 +52,7 @@ class MemoryBlock {
   absl::StatusOr<int> fd() const;
 
  private:
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   std::unique_ptr<State> state_;
 };
 

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "heapbroker/client.h"
+#include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -52,7 +53,7 @@ struct BufferRange {
 };
 
 // Weights in a segment. Not thread-safe.
-class ConstantAllocator {
+class HEAPBROKER_EXPORT ConstantAllocator {
  public:
   virtual ~ConstantAllocator() = default;
 
@@ -92,7 +93,7 @@ class ConstantAllocator {
 };
 
 // Planned buffers by memory id. Thread-safe: it never changes.
-class HierarchicalAllocator {
+class HEAPBROKER_EXPORT HierarchicalAllocator {
  public:
   virtual ~HierarchicalAllocator() = default;
 
@@ -106,7 +107,7 @@ class HierarchicalAllocator {
 };
 
 // Cuts one block from front to back. Not thread-safe.
-class ArenaAllocator {
+class HEAPBROKER_EXPORT ArenaAllocator {
  public:
   virtual ~ArenaAllocator() = default;
 
@@ -133,7 +134,7 @@ class ArenaAllocator {
 // All buffers can be storage, uniform, transfer source and transfer target.
 //
 // Not thread-safe. `importer` must outlive it; the client need not.
-class MemoryManager {
+class HEAPBROKER_EXPORT MemoryManager {
  public:
   // Errors are those of Client::AllocateAll and OpenSegment and of
   // VulkanImporter::Import; INVALID_ARGUMENT for a plan that contradicts itself.
@@ -151,7 +152,7 @@ class MemoryManager {
   ArenaAllocator* get_kernel_temporary_allocator() const;
 
  private:
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   explicit MemoryManager(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

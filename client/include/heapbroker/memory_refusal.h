@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "heapbroker/export.h"
 
 namespace heapbroker {
 
@@ -46,7 +47,7 @@ struct MemoryRefusal {
 // Of the RESOURCE_EXHAUSTED that Allocate, AllocateAll or OpenSegment ended with.
 // Unset for any other status, and where the daemon said nothing that this library
 // can read. Does not depend on the connection. Thread-safe.
-std::optional<MemoryRefusal> RefusalOf(const absl::Status& status);
+HEAPBROKER_EXPORT std::optional<MemoryRefusal> RefusalOf(const absl::Status& status);
 
 }  // namespace heapbroker
 #endif  // HEAPBROKER_MEMORY_REFUSAL_H_

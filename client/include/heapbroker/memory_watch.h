@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "heapbroker/client.h"
+#include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -60,7 +61,7 @@ struct WatchHandlers {
 
 // From Client::Watch until it is destroyed. Two threads wait in it, which cost
 // nothing while nothing happens. Keeps the session open. Thread-safe.
-class MemoryWatch {
+class HEAPBROKER_EXPORT MemoryWatch {
  public:
   // For Client.
   static std::unique_ptr<MemoryWatch> Start(std::shared_ptr<Connection> connection,
@@ -81,7 +82,7 @@ class MemoryWatch {
   void ReportIdle(std::vector<IdleMemory> idle);
 
  private:
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   explicit MemoryWatch(std::shared_ptr<State> state);
 
   std::shared_ptr<State> state_;

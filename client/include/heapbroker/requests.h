@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -35,7 +36,7 @@ struct AllocationRequest {
 };
 
 // Ends a waiting call from another thread. Thread-safe; one for each call.
-class Cancellation {
+class HEAPBROKER_EXPORT Cancellation {
  public:
   Cancellation();
   ~Cancellation();
@@ -44,7 +45,7 @@ class Cancellation {
 
  private:
   friend class Client;
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   std::shared_ptr<State> state_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
 
@@ -24,7 +25,7 @@ class Connection;
 // enforce that, the checksum can only show that somebody did.
 //
 // Move-only; not thread-safe, but its MemoryBlocks are. May outlive its Client.
-class Segment {
+class HEAPBROKER_EXPORT Segment {
  public:
   // What the daemon said.
   struct Attachment {

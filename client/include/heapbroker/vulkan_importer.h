@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
 #include "vulkan/vulkan.h"
@@ -25,11 +26,11 @@ namespace heapbroker {
 // The instance needs none beyond Vulkan 1.1 today; the list is there so that
 // an application that uses it keeps working when one is added.
 inline constexpr uint32_t kRequiredVulkanVersion = VK_API_VERSION_1_1;
-absl::Span<const char* const> RequiredInstanceExtensions();
-absl::Span<const char* const> RequiredDeviceExtensions();
+HEAPBROKER_EXPORT absl::Span<const char* const> RequiredInstanceExtensions();
+HEAPBROKER_EXPORT absl::Span<const char* const> RequiredDeviceExtensions();
 
 // And what the device needs for blocks that are dma-bufs.
-absl::Span<const char* const> DmaBufDeviceExtensions();
+HEAPBROKER_EXPORT absl::Span<const char* const> DmaBufDeviceExtensions();
 
 // A dedicated block belongs to one buffer of this usage (and of
 // VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, where it has device addresses): the
@@ -67,7 +68,7 @@ struct VulkanContext {
 // Segment must outlive every use of the contents.
 //
 // Thread-safe, except that recording needs the command buffer to be free.
-class DeviceBuffer {
+class HEAPBROKER_EXPORT DeviceBuffer {
  public:
   DeviceBuffer() = default;  // Empty.
 
@@ -103,7 +104,7 @@ class DeviceBuffer {
 
  private:
   friend class VulkanImporter;
-  struct State;
+  struct HEAPBROKER_LOCAL State;
 
   // What a flush must cover; empty where the memory needs none.
   absl::StatusOr<std::optional<VkMappedMemoryRange>> SyncRange(Bytes offset, Bytes size) const;
@@ -123,9 +124,9 @@ struct ImporterStats {
 // process are made one at a time. Use one importer for each device in a process.
 //
 // Thread-safe.
-class VulkanImporter {
+class HEAPBROKER_EXPORT VulkanImporter {
  public:
-  struct State;  // The library's own.
+  struct HEAPBROKER_LOCAL State;  // The library's own.
 
   //   INVALID_ARGUMENT     a handle is missing, or the queue family does not exist
   //   FAILED_PRECONDITION  Vulkan below 1.1, or a device without RequiredDeviceExtensions()
@@ -165,7 +166,7 @@ class VulkanImporter {
 
 // An instance, device and compute queue for programs that have none. Made for
 // dma-bufs and device addresses where the device has them: see context().
-class MinimalDevice {
+class HEAPBROKER_EXPORT MinimalDevice {
  public:
   // On the physical device whose device and driver UUIDs are `device`'s, which
   // is the one that the broker's memory can be imported on.

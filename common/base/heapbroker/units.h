@@ -14,6 +14,8 @@
 #include <ostream>
 #include <string>
 
+#include "heapbroker/export.h"
+
 namespace heapbroker {
 
 // A number of bytes, or an offset in bytes. Plain `+` and `-` are for values
@@ -64,7 +66,7 @@ constexpr std::optional<Bytes> AlignUp(Bytes value, Bytes alignment) {
 }
 
 // For people: "512 B", "64.0 KiB", "898.6 MiB".
-std::string FormatBytes(Bytes bytes);
+HEAPBROKER_EXPORT std::string FormatBytes(Bytes bytes);
 
 inline std::ostream& operator<<(std::ostream& out, Bytes bytes) {
   return out << bytes.count() << " B";
