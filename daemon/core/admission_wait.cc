@@ -71,7 +71,8 @@ void Admission::StayUntil(Job& job, const Refusal& refusal, absl::Time until, Ef
   // needs to give back what it may not have.
   const absl::Time ask_at = until - options_.give_back_time;
   SetDue(job, ask_at > clock_.Now() ? ask_at : until);
-  if (!MayWait(job) || Head(job.heap) == job.order.id) {
+  const bool is_head = Head(job.heap) == job.order.id;
+  if (is_head || !MayWait(job)) {
     AskClients(job, refusal, effects);
   } else if (job.due == until) {
     AskInTime(job, effects);
