@@ -44,7 +44,7 @@ class ConnectionAcceptor {
   struct Limits {
     size_t connections = 0;  // That have not ended, at a time.
     size_t reserved = 0;     // As many more for administrators.
-    Administrators administrators;
+    Administrators administrators = {};
   };
   // Takes a connected, non-blocking socket.
   using Handler = std::function<void(UniqueFd connection)>;

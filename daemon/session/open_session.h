@@ -62,7 +62,7 @@ struct SessionCountLimits {
   size_t clients = 1024;
   size_t observers = 64;
   size_t reserved = 8;  // Of each.
-  Administrators administrators;
+  Administrators administrators = {};
 };
 
 // Opens sessions. Not thread-safe; belongs to the session thread.

@@ -17,11 +17,11 @@
 #include "absl/time/time.h"
 #include "common/base/text.h"
 #include "common/posix/epoll.h"
+#include "common/posix/log_limiter.h"
 #include "common/posix/logging.h"
 #include "common/posix/unique_fd.h"
 #include "daemon/core/requests.h"
 #include "daemon/messages/limits.h"
-#include "common/posix/log_limiter.h"
 #include "daemon/session/open_session.h"
 #include "daemon/session/session_connection.h"
 

@@ -134,7 +134,7 @@ TEST_F(WatchStatsTest, WhatManyStreamsCostDoesNotGrowWithTheirNumber) {
   const TestSession session = OpenClient();
   std::atomic<bool> stop{false};
   AllocateRequest never_fits;
-  never_fits.blocks.push_back({.size = MiB(65)});
+  never_fits.blocks.emplace_back().size = MiB(65);
   std::thread changing([&] {
     for (uint64_t call = uint64_t{1} << 32; !stop.load(); ++call) {
       (void)broker_.Allocate(session.session.id, CallId(call), never_fits);
