@@ -19,8 +19,8 @@ using WatchedEvent = std::variant<GiveBackWanted, SegmentSealed>;
 
 // Bounded, whatever happens and however slowly the client reads. Requests to give
 // back are one for each heap, for the bytes of all whose deadline had not passed when
-// the next was made, until the latest. When it is full the oldest SegmentSealed goes, which the client can learn by other means;
-// where there is none, the oldest of all.
+// the next was made, until the latest. When it is full the oldest SegmentSealed goes, which the
+// client can learn by other means; where there is none, the oldest of all.
 //
 // Thread-safe.
 class WatchQueue {

@@ -160,8 +160,7 @@ TEST(ConvertTest, ARequestWaitsNoLongerThanItSays) {
             kNow + absl::Milliseconds(1900));
   message.mutable_max_wait()->Clear();  // Zero, and set.
   EXPECT_FALSE(Converted(message, kNow + absl::Seconds(2))->wait_until.has_value());
-  EXPECT_EQ(Converted(message, kNow + absl::Seconds(2))->answer_by,
-            kNow + absl::Milliseconds(1900))
+  EXPECT_EQ(Converted(message, kNow + absl::Seconds(2))->answer_by, kNow + absl::Milliseconds(1900))
       << "it has to be answered all the same";
   v1::OpenSegmentRequest open;
   open.set_name("weights");
