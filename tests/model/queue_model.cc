@@ -83,9 +83,12 @@ void QueueModel::Release(SessionId session, const Need& block, Bytes held) {
 }
 
 void QueueModel::Cancel(CallId call) {
+  Elect();
+  const bool was_head = queues_[waiters_.at(call).heap].head == call;
   Leave(call);
   Answer(call, absl::StatusCode::kCancelled);
-  Pump();
+  // For nobody else anything was kept.
+  if (was_head) Pump();
 }
 
 void QueueModel::EndSession(SessionId session, const std::vector<Need>& held) {

@@ -153,10 +153,18 @@ std::optional<absl::Time> RandomTrace::DrawDeadline() {
   return clock_.Now() + kWaits[Draw(std::size(kWaits))];
 }
 
+absl::Time RandomTrace::DrawAnswerBy(const std::optional<absl::Time>& wait_until) {
+  if (OneIn(3)) return absl::InfiniteFuture();
+  if (wait_until && OneIn(2)) return *wait_until;
+  const absl::Time later = clock_.Now() + kWaits[1 + Draw(std::size(kWaits) - 1)];
+  return std::max(wait_until.value_or(later), later);
+}
+
 AllocateRequest RandomTrace::DrawRequest(SessionId session) {
   AllocateRequest request;
   request.priority = static_cast<Priority>(Draw(kPriorityCount));
   request.wait_until = DrawDeadline();
+  request.answer_by = DrawAnswerBy(request.wait_until);
   request.blocks.resize(OneIn(3) ? 1 + Draw(5) : 1);
   for (BlockRequest& block : request.blocks) block = DrawBlock();
   if (OneIn(2)) return request;
@@ -188,9 +196,19 @@ void RandomTrace::Allocate() {
     if (const auto* grant = std::get_if<Grant>(&*outcome)) Lease(call, *grant, /*at_once=*/true);
     return;
   }
+  if (expected->pending && RefusalOf(outcome.status())) {
+    model_.Repeats(call, std::move(asked), *expected->pending);
+    return model_.Answered(call, outcome.status(), /*at_once=*/false);
+  }
   ASSERT_EQ(outcome.status().code(), expected->code) << outcome.status();
   if (!outcome.ok()) return;
-  if (expected->pending) return model_.Repeats(call, std::move(asked), *expected->pending);
+  if (expected->pending) {
+    model_.Repeats(call, std::move(asked), *expected->pending);
+    // It may have its end, if it waits no longer. What it needs the core may know better
+    // by now.
+    if (const auto* grant = std::get_if<Grant>(&*outcome)) Lease(call, *grant, /*at_once=*/true);
+    return;
+  }
   const auto* grant = std::get_if<Grant>(&*outcome);
   ASSERT_NE(grant, nullptr) << "a grant that is held was not repeated";
   std::vector<BlockId> again;
@@ -254,6 +272,7 @@ void RandomTrace::Open() {
     request.size = Bytes((name - 'a' + 1) * 3000000);
     if (OneIn(20)) request.size += Bytes(1);
     request.wait_until = DrawDeadline();
+    request.answer_by = DrawAnswerBy(request.wait_until);
   }
   const CallId call = NewCall();
   const std::optional<TenantId> tenant = model_.TenantOf(session);
@@ -341,7 +360,9 @@ void RandomTrace::Trim() {
 void RandomTrace::PassTime() {
   clock_.Advance(absl::Milliseconds(OneIn(8) ? Draw(6000) : Draw(300)));
   model_.Begin(clock_.Now());
-  if (!OneIn(4)) broker_.Tick();
+  if (OneIn(4)) return;
+  broker_.Tick();
+  ticked_ = true;
 }
 
 // The device does all that it has to, so that nothing is on its way for a while.
@@ -396,7 +417,7 @@ void RandomTrace::Hear() {
         model_.Answered(opened->call, opened->segment.status(), /*at_once=*/false);
       }
     } else if (const auto* wanted = std::get_if<GiveBackWanted>(&event)) {
-      model_.AskedBack(session, *wanted);
+      model_.Wanted(session, *wanted);
     }
   }
 }
@@ -406,6 +427,7 @@ void RandomTrace::Check() {
   if (stats.segment_bytes != model_.SegmentBytes()) model_.Reconcile(broker_.ListSegments());
   model_.Check(stats, {executor_.allocations(), std::exchange(filled_, false), executor_.frees()});
   model_.CheckRefusals();
+  if (std::exchange(ticked_, false)) model_.CheckDeadlines(stats);
 }
 
 }  // namespace heapbroker

@@ -45,6 +45,7 @@ class RandomTrace {
   BlockRequest DrawBlock();
   AllocateRequest DrawRequest(SessionId session);
   std::optional<absl::Time> DrawDeadline();
+  absl::Time DrawAnswerBy(const std::optional<absl::Time>& wait_until);
 
   void Operate();
   void Connect();
@@ -83,6 +84,7 @@ class RandomTrace {
   uint64_t last_call_ = 0;
   uint64_t last_request_ = 0;
   bool filled_ = false;  // Since the last Check: a job that fills has run.
+  bool ticked_ = false;  // Likewise: the time was looked at.
 };
 
 }  // namespace heapbroker

@@ -105,6 +105,7 @@ void ReferenceModel::Asked(CallId id, Call call) {
     }
   }
   call.needs = NeedsOf(call);
+  call.asked_at = now_;
   if (std::holds_alternative<AllocateCall>(call.what)) idle_.Asked(IdleRequestOf(call));
   EXPECT_TRUE(calls_.emplace(id, std::move(call)).second);
 }
@@ -297,6 +298,7 @@ void ReferenceModel::Repeats(CallId id, Call call, CallId earlier) {
   const RequestId request = std::get<AllocateCall>(call.what).request.request_id;
   requests_.at({call.session, request}).call = id;
   call.needs = NeedsOf(call);
+  call.asked_at = now_;
   calls_.emplace(id, std::move(call));
 }
 
@@ -397,7 +399,7 @@ void ReferenceModel::EndLease(BlockId block, bool retire) {
   const uint32_t heap = HeapOf(memory.block_class.memory_type);
   if (const auto idle = idle_in_clients_[heap].find(lease.session);
       idle != idle_in_clients_[heap].end()) {
-    idle->second = std::min(idle->second, HeldOn(lease.session, heap));
+    SetIdle(lease.session, heap, std::min(idle->second, HeldOn(lease.session, heap)));
   }
   const auto remembered = requests_.find({lease.session, lease.request});
   if (remembered == requests_.end()) return;
@@ -406,18 +408,33 @@ void ReferenceModel::EndLease(BlockId block, bool retire) {
 }
 
 void ReferenceModel::ReportedIdle(SessionId session, absl::Span<const IdleReport> reports) {
-  for (uint32_t heap = 0; heap < device_.heaps.size(); ++heap)
-    idle_in_clients_[heap].erase(session);
-  for (const IdleReport& report : reports) {
-    const Bytes believed = std::min(report.bytes, HeldOn(session, report.heap));
-    if (believed > Bytes()) idle_in_clients_[report.heap][session] = believed;
+  for (uint32_t heap = 0; heap < device_.heaps.size(); ++heap) {
+    Bytes believed;
+    for (const IdleReport& report : reports) {
+      if (report.heap == heap) believed = std::min(report.bytes, HeldOn(session, heap));
+    }
+    SetIdle(session, heap, believed);
   }
 }
 
-void ReferenceModel::AskedBack(SessionId session, const GiveBackWanted& wanted) {
+// What it has less of counts as given back.
+void ReferenceModel::SetIdle(SessionId session, uint32_t heap, Bytes bytes) {
+  Bytes& idle = idle_in_clients_[heap][session];
+  if (bytes < idle) {
+    Bytes& asked = asked_back_[{heap, session}].bytes;
+    asked -= std::min(asked, idle - bytes);
+  }
+  idle = bytes;
+  if (bytes == Bytes()) idle_in_clients_[heap].erase(session);
+}
+
+void ReferenceModel::Wanted(SessionId session, const GiveBackWanted& wanted) {
   EXPECT_EQ(wanted.deadline, now_ + options_.give_back_time);
   EXPECT_GT(wanted.bytes, Bytes());
-  asked_back_until_[{wanted.heap, session}] = wanted.deadline;
+  AskedBack& asked = asked_back_[{wanted.heap, session}];
+  if (asked.until <= now_) asked.bytes = Bytes();
+  asked.bytes += wanted.bytes;
+  asked.until = wanted.deadline;
 }
 
 void ReferenceModel::Reconcile(const std::vector<SegmentStats>& segments) {

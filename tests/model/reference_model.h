@@ -73,6 +73,7 @@ class ReferenceModel {
     SessionId session;
     TenantId tenant{0};
     std::variant<AllocateCall, OpenCall> what;
+    absl::Time asked_at = {};
     bool cancelled = false;
     std::vector<Need> needs = {};  // The model's own.
   };
@@ -106,7 +107,7 @@ class ReferenceModel {
   void Sealed(SegmentId segment) { segments_.at(segment).sealed = true; }
   void Closed(SessionId session, SegmentId segment);
   void ReportedIdle(SessionId session, absl::Span<const IdleReport> reports);
-  void AskedBack(SessionId session, const GiveBackWanted& wanted);
+  void Wanted(SessionId session, const GiveBackWanted& wanted);
 
   // After every operation; the numbers are those of the executor's queues.
   struct Outside {
@@ -120,6 +121,8 @@ class ReferenceModel {
   Bytes SegmentBytes() const { return segment_bytes_; }
   // Justifies what was refused since Begin, after Check.
   void CheckRefusals();
+  // After the time was looked at: who still waits must still have time.
+  void CheckDeadlines(const DeviceStats& stats) const;
 
   const std::map<CallId, Call>& waiting() const { return calls_; }
   std::vector<BlockId> BlocksOf(SessionId session) const;
@@ -170,6 +173,11 @@ class ReferenceModel {
     std::vector<BlockId> granted;
     std::set<BlockId> held;
   };
+  // What a session was asked for, until when.
+  struct AskedBack {
+    Bytes bytes;
+    absl::Time until;
+  };
   struct PoolSums {
     Bytes leased, rounding;
     uint64_t blocks = 0;
@@ -183,6 +191,12 @@ class ReferenceModel {
     Refusal refusal;
     bool at_once = false;
   };
+  // Until when the call may wait for what others hold, and for anything at all.
+  struct Terms {
+    std::optional<absl::Time> wait_until;
+    absl::Time answer_by;
+  };
+  static Terms TermsOf(const Call& call);
   std::vector<Need> NeedsOf(const Call& call) const;
   Need NeedOf(Bytes size, const MemoryWish& wish, std::optional<HandleType> handle_type) const;
   bool NeverFits(const std::vector<Need>& needs, bool padded, bool segment) const;
@@ -194,6 +208,7 @@ class ReferenceModel {
     bool exact = true;  // Nothing was promised to others, or kept for them.
   };
   Room RoomFor(const RefusedCall& refused) const;
+  Room RoomAtOnceFor(const RefusedCall& refused) const;
   void NoteFills(const DeviceStats& stats, const Outside& outside);
   // Jobs that wait for the device and surely are orders'; there may be more.
   size_t SureFills() const {
@@ -211,6 +226,7 @@ class ReferenceModel {
   void CheckRefusal(const RefusedCall& refused);
   void CheckFigures(const RefusedCall& refused, const std::vector<Need>& needs, const Room& room);
   void CheckAskedFirst(const RefusedCall& refused);
+  void CheckInTime(const RefusedCall& refused);
   void CheckPools(const DeviceStats& stats) const;
   void CheckHeaps(const DeviceStats& stats) const;
   // Against the statistics before it.
@@ -228,6 +244,7 @@ class ReferenceModel {
   void Use(const Memory& memory, bool used);
   void EndLease(BlockId block, bool retire);
   void Forget(std::map<SegmentId, Segment>::iterator at);
+  void SetIdle(SessionId session, uint32_t heap, Bytes bytes);
 
   const DeviceInfo device_;
   const AdmissionOptions options_;
@@ -246,7 +263,7 @@ class ReferenceModel {
   std::map<CallId, Call> calls_;
   std::map<std::pair<SessionId, RequestId>, Remembered> requests_;
   std::map<uint32_t, std::map<SessionId, Bytes>> idle_in_clients_;
-  std::map<std::pair<uint32_t, SessionId>, absl::Time> asked_back_until_;
+  std::map<std::pair<uint32_t, SessionId>, AskedBack> asked_back_;
   std::vector<std::optional<Bytes>> driver_budget_;
 
   std::vector<PoolSums> pool_sums_;

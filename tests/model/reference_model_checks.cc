@@ -283,17 +283,21 @@ void ReferenceModel::CheckRefusal(const RefusedCall& refused) {
     return;
   }
   EXPECT_FALSE(never) << Sentence(refusal);
-  if (refusal.limit == LimitKind::kDriver) {
-    EXPECT_TRUE(device_refused_) << Sentence(refusal);
-    return;
-  }
   if (refusal.limit == LimitKind::kWaitingCalls || refusal.limit == LimitKind::kWaitingBlocks) {
     return;
   }
+  const Terms terms = TermsOf(ended_[refused.call]);
+  // Nobody waits for what is being freed any longer.
+  const bool is_late = !refused.at_once && terms.answer_by <= now_;
+  if (refusal.limit == LimitKind::kDriver) {
+    EXPECT_TRUE(device_refused_ || is_late) << Sentence(refusal);
+    return;
+  }
+  CheckInTime(refused);
   EXPECT_GT(refusal.requested, refusal.free) << Sentence(refusal);
   EXPECT_LE(refusal.free, refusal.value) << Sentence(refusal);
   EXPECT_EQ(refusal.in_use, refusal.value - refusal.free) << Sentence(refusal);
-  const Room room = RoomFor(refused);
+  const Room room = is_late ? RoomAtOnceFor(refused) : RoomFor(refused);
   EXPECT_FALSE(segment ? FitsOnOneHeap(needs, room, !refused.at_once)
                        : Fits(needs, room, !refused.at_once))
       << Sentence(refusal);
@@ -324,20 +328,6 @@ void ReferenceModel::CheckFigures(const RefusedCall& refused, const std::vector<
   EXPECT_EQ(refusal.requested, requested.count());
   EXPECT_EQ(refusal.largest_now,
             room.blocks == 0 ? 0 : std::min(refusal.free, device_.max_allocation_size.count()));
-}
-
-// Whoever keeps idle memory that would do must be asked for it before anyone is
-// refused.
-void ReferenceModel::CheckAskedFirst(const RefusedCall& refused) {
-  const Refusal& refusal = refused.refusal;
-  if (refusal.limit != LimitKind::kHeapBudget) return;
-  Bytes idle;
-  for (const auto& [session, bytes] : idle_in_clients_[*refusal.heap]) {
-    const auto asked = asked_back_until_.find({*refusal.heap, session});
-    if (asked == asked_back_until_.end() || asked->second <= now_) idle += bytes;
-  }
-  EXPECT_TRUE(idle == Bytes() || refusal.requested > refusal.free + idle.count())
-      << FormatBytes(idle) << " are idle in clients: " << Sentence(refusal);
 }
 
 }  // namespace heapbroker
