@@ -50,7 +50,7 @@ class HEAPBROKER_EXPORT MemoryManager {
   ArenaAllocator* get_kernel_temporary_allocator() const;
 
  private:
-  struct State;
+  struct HEAPBROKER_LOCAL State;
   explicit MemoryManager(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
