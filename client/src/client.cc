@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/transport/connection.h"
 #include "client/transport/convert.h"
-#include "common/base/mutex.h"
+#include "client/transport/session_keeper.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/memory_watch.h"
 
@@ -40,42 +40,14 @@ absl::Status CheckRequestId(uint64_t request_id) {
 
 }  // namespace
 
-// The call's context can be cancelled from any thread while the call lasts.
-struct Cancellation::State {
-  Mutex mutex;
-  bool cancelled ABSL_GUARDED_BY(mutex) = false;
-  std::shared_ptr<grpc::ClientContext> call ABSL_GUARDED_BY(mutex);
-
-  // `what` is for the message of CANCELLED, if that was already said.
-  absl::Status Begin(std::shared_ptr<grpc::ClientContext> context, const std::string& what) {
-    MutexLock lock(mutex);
-    if (cancelled) {
-      return absl::CancelledError(absl::StrCat(what, " was cancelled before it began"));
-    }
-    call = std::move(context);
-    return absl::OkStatus();
-  }
-};
-
-Cancellation::Cancellation() : state_(std::make_shared<State>()) {}
-Cancellation::~Cancellation() = default;
-
-void Cancellation::Cancel() {
-  std::shared_ptr<grpc::ClientContext> call;
-  {
-    MutexLock lock(state_->mutex);
-    state_->cancelled = true;
-    call = state_->call;
-  }
-  if (call != nullptr) call->TryCancel();
+absl::StatusOr<std::shared_ptr<Client>> Client::Connect(const ClientOptions& options,
+                                                        const CallOptions& call) {
+  HB_ASSIGN_OR_RETURN(std::shared_ptr<SessionKeeper> keeper,
+                      SessionKeeper::Connect(options, CallLimits(call, options.call_timeout)));
+  return std::make_shared<Client>(std::move(keeper));
 }
 
-absl::StatusOr<std::shared_ptr<Client>> Client::Connect(const ClientOptions& options) {
-  HB_ASSIGN_OR_RETURN(std::shared_ptr<Connection> connection, Connection::Connect(options));
-  return std::make_shared<Client>(std::move(connection));
-}
-
-Client::Client(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Client::Client(std::shared_ptr<SessionKeeper> keeper) : keeper_(std::move(keeper)) {}
 
 absl::StatusOr<Lease> Client::Allocate(const AllocationRequest& request,
                                        const AllocateOptions& options) {
@@ -86,75 +58,91 @@ absl::StatusOr<Lease> Client::Allocate(const AllocationRequest& request,
 absl::StatusOr<std::vector<Lease>> Client::AllocateAll(absl::Span<const AllocationRequest> requests,
                                                        const AllocateOptions& options) {
   HB_RETURN_IF_ERROR(CheckRequestId(options.request_id));
-  HB_RETURN_IF_ERROR(connection_->CheckProcess());
-  const auto context = std::make_shared<grpc::ClientContext>();
-  connection_->Prepare(*context, options.timeout.value_or(connection_->call_timeout()));
-  if (options.cancellation != nullptr) {
-    HB_RETURN_IF_ERROR(options.cancellation->state_->Begin(context, "the request for memory"));
-  }
+  HB_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, keeper_->Current());
   v1::AllocateRequest message = ToMessage(requests, options);
-  if (options.request_id == 0) message.set_request_id(connection_->NextRequestId());
-  const absl::StatusOr<v1::AllocateResponse> response = connection_->Allocate(message, *context);
+  if (options.request_id == 0) message.set_request_id(connection->NextRequestId());
+  const absl::StatusOr<v1::AllocateResponse> response = connection->Allocate(
+      message,
+      CallLimits(options.timeout.value_or(connection->call_timeout()), options.cancellation));
   if (!response.ok()) {
     if (options.request_id == 0 && MayBeGranted(response.status())) {
-      connection_->UndoAllocateLater(message.request_id(), options.device_index);
+      connection->UndoAllocateLater(message.request_id(), options.device_index);
     }
     return response.status();
   }
   const absl::StatusOr<std::vector<ImportFacts>> blocks =
-      FactsFrom(*response, requests.size(), connection_->devices().size());
+      FactsFrom(*response, requests.size(), connection->devices().size());
   if (!blocks.ok()) {
     // Nobody else knows of what such a reply grants.
-    connection_->UndoAllocateLater(message.request_id(), options.device_index);
+    connection->UndoAllocateLater(message.request_id(), options.device_index);
     return blocks.status();
   }
+  // Lost already, and that was told without these.
+  if (!connection->holdings().AddLeases(*blocks)) return SessionEndedError();
   std::vector<Lease> leases;
   leases.reserve(blocks->size());
   for (const ImportFacts& facts : *blocks) {
-    leases.emplace_back(connection_, std::make_shared<MemoryBlock>(connection_, facts));
+    leases.emplace_back(connection, std::make_shared<MemoryBlock>(connection, facts));
   }
   return leases;
 }
 
-absl::Status Client::UndoAllocate(uint64_t request_id, uint32_t device_index) {
-  return connection_->UndoAllocate(request_id, device_index);
+absl::Status Client::UndoAllocate(uint64_t request_id, uint32_t device_index,
+                                  const CallOptions& call) {
+  HB_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, keeper_->Current());
+  return connection->UndoAllocate(request_id, device_index,
+                                  CallLimits(call, connection->call_timeout()));
 }
 
 absl::StatusOr<Segment> Client::OpenSegment(const SegmentOptions& options) {
-  HB_RETURN_IF_ERROR(connection_->CheckProcess());
-  const auto context = std::make_shared<grpc::ClientContext>();
-  connection_->Prepare(*context, options.timeout);
-  if (options.cancellation != nullptr) {
-    HB_RETURN_IF_ERROR(options.cancellation->state_->Begin(
-        context, absl::StrCat("opening segment ", options.name)));
-  }
+  HB_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, keeper_->Current());
   HB_ASSIGN_OR_RETURN(const v1::OpenSegmentResponse response,
-                      connection_->OpenSegment(ToMessage(options), *context));
+                      connection->OpenSegment(ToMessage(options),
+                                              CallLimits(options.timeout, options.cancellation)));
   Segment::Attachment attachment{.id = response.segment_id(),
                                  .name = options.name,
                                  .writer = response.writer(),
                                  .size = Bytes(response.size())};
   if (response.has_checksum()) attachment.checksum = FromMessage(response.checksum());
   const absl::StatusOr<std::vector<ImportFacts>> blocks =
-      FromMessage(response.blocks(), connection_->devices().size());
+      FromMessage(response.blocks(), connection->devices().size());
   if (!blocks.ok()) {
     // Others would wait for a writer that does not know that it is one.
-    connection_->CloseSegment(response.segment_id()).IgnoreError();
+    connection->CloseSegment(response.segment_id(), CallLimits(connection->call_timeout()))
+        .IgnoreError();
     return blocks.status();
   }
   for (const ImportFacts& facts : *blocks) {
-    attachment.blocks.push_back(std::make_shared<MemoryBlock>(connection_, facts));
+    attachment.blocks.push_back(std::make_shared<MemoryBlock>(connection, facts));
   }
-  return Segment(connection_, std::move(attachment));
+  // Lost already, and that was told without this one.
+  if (!connection->holdings().AddSegment({.segment_id = attachment.id,
+                                          .name = attachment.name,
+                                          .size = attachment.size,
+                                          .device_index = options.device_index,
+                                          .writer = attachment.writer})) {
+    return SessionEndedError();
+  }
+  return Segment(connection, std::move(attachment));
 }
 
 absl::StatusOr<std::unique_ptr<MemoryWatch>> Client::Watch(WatchHandlers handlers) {
-  HB_RETURN_IF_ERROR(connection_->CheckProcess());
-  return MemoryWatch::Start(connection_, std::move(handlers));
+  HB_RETURN_IF_ERROR(keeper_->CheckProcess());
+  return MemoryWatch::Start(keeper_, std::move(handlers));
 }
 
-const std::vector<BrokerDevice>& Client::devices() const { return connection_->devices(); }
+absl::Status Client::AwaitSession(const CallOptions& call) {
+  return keeper_->Await(CallLimits(call, keeper_->call_timeout())).status();
+}
 
-uint64_t Client::session_id() const { return connection_->session_id(); }
+std::vector<BrokerDevice> Client::devices() const {
+  const std::shared_ptr<Connection> connection = keeper_->Last();
+  return connection == nullptr ? std::vector<BrokerDevice>() : connection->devices();
+}
+
+uint64_t Client::session_id() const {
+  const std::shared_ptr<Connection> connection = keeper_->Last();
+  return connection == nullptr ? 0 : connection->session_id();
+}
 
 }  // namespace heapbroker

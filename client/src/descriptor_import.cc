@@ -46,9 +46,10 @@ OpenFileComparer::Answer KcmpComparer::Compare(int known, int questionable) {
   return errno == EBADF ? Answer::kNotOpen : Answer::kUnknown;
 }
 
-absl::Status DescriptorImporter::Import(int original,
+absl::Status DescriptorImporter::Import(int original, const CallLimits& limits,
                                         absl::FunctionRef<absl::Status(int duplicate)> driver) {
-  TurnHolder turn(DescriptorTurn());
+  TurnHolder turn(DescriptorTurn(), limits, "an import or a fetch of this process did not end");
+  HB_RETURN_IF_ERROR(turn.status());
   HB_ASSIGN_OR_RETURN(const UniqueFd file, OpenForImport(original));
   HB_ASSIGN_OR_RETURN(UniqueFd owned, DuplicateFd(file.get()));
   const int duplicate = owned.Release();

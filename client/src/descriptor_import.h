@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "client/transport/call_limits.h"
 
 namespace heapbroker {
 
@@ -48,9 +49,11 @@ class DescriptorImporter {
   explicit DescriptorImporter(OpenFileComparer& comparer) : comparer_(comparer) {}
 
   // Calls `driver` with a duplicate of `original`, which is borrowed; `driver`
-  // must neither import nor fetch. Returns what it returned, or
-  //   RESOURCE_EXHAUSTED  no descriptor for the duplicate; `driver` was not called
-  absl::Status Import(int original, absl::FunctionRef<absl::Status(int duplicate)> driver);
+  // must neither import nor fetch. Returns what it returned, or, where it was not called,
+  //   RESOURCE_EXHAUSTED  no descriptor for the duplicate
+  //   DEADLINE_EXCEEDED, CANCELLED  as `limits` say, while others had the turn
+  absl::Status Import(int original, const CallLimits& limits,
+                      absl::FunctionRef<absl::Status(int duplicate)> driver);
 
   uint64_t failed() const { return failed_; }
   uint64_t leaked() const { return leaked_; }

@@ -32,6 +32,12 @@ class IdleReports {
     }
   }
 
+  // Whoever was told has forgotten it: the last report has to be said once more.
+  void SayAgain() {
+    std::vector<IdleMemory> said = std::exchange(sent_, {});
+    if (!next_.has_value() && !said.empty()) next_ = std::move(said);
+  }
+
   // When there is something to send; unset: not before the next Set. May be past.
   std::optional<Time> due() const {
     return next_.has_value() ? std::optional<Time>(earliest_) : std::nullopt;

@@ -4,6 +4,7 @@
 #include "heapbroker/lease.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "client/transport/connection.h"
@@ -39,22 +40,28 @@ const ImportFacts& Lease::facts() const {
   return held() ? block_->facts() : kNothing;
 }
 
-absl::StatusOr<int> Lease::fd() const {
+bool Lease::lost() const { return held() && connection_->lost(); }
+
+absl::StatusOr<int> Lease::fd(const CallOptions& call) const {
   if (!held()) return absl::FailedPreconditionError("this lease holds nothing");
-  return block_->fd();
+  return block_->fd(call);
 }
 
-absl::Status Lease::Release() {
-  if (!held()) return absl::OkStatus();
-  const uint64_t id = block_->facts().block_id;
-  const absl::Status status = connection_->Release({id});
-  if (!IsGone(status)) return status;
+void Lease::Forget() {
+  if (held()) connection_->holdings().RemoveLease(facts().block_id);
   block_ = nullptr;
   connection_ = nullptr;
+}
+
+absl::Status Lease::Release(const CallOptions& call) {
+  if (!held()) return absl::OkStatus();
+  const absl::Status status =
+      connection_->Release({facts().block_id}, CallLimits(call, connection_->call_timeout()));
+  if (IsGone(status)) Forget();
   return status;
 }
 
-absl::Status ReleaseAll(std::vector<Lease> leases) {
+absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call) {
   // One call is of one session and one device.
   using Target = std::pair<std::shared_ptr<Connection>, uint32_t>;
   const auto target = [](const Lease& lease) {
@@ -65,14 +72,16 @@ absl::Status ReleaseAll(std::vector<Lease> leases) {
     if (lease.held()) ids_by_target[target(lease)].push_back(lease.facts().block_id);
   }
   absl::Status first;
+  std::optional<CallLimits> limits;
   for (const auto& [called, ids] : ids_by_target) {
-    const absl::Status status = called.first->Release(ids);
+    if (!limits) limits.emplace(call, called.first->call_timeout());
+    const absl::Status status = called.first->Release(ids, *limits);
     first.Update(status);
     // One unknown lease refuses its whole call: then each goes by itself, by its
     // destructor. After any other error that would only take long.
     if (absl::IsNotFound(status)) continue;
     for (Lease& lease : leases) {
-      if (lease.held() && target(lease) == called) lease.block_ = nullptr;
+      if (lease.held() && target(lease) == called) lease.Forget();
     }
   }
   return first;

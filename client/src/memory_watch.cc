@@ -8,10 +8,16 @@
 #include <thread>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "client/src/idle_reports.h"
+#include "client/transport/backoff.h"
+#include "client/transport/cancel_hook.h"
 #include "client/transport/connection.h"
 #include "client/transport/convert.h"
+#include "client/transport/session_keeper.h"
 #include "common/base/mutex.h"
+#include "common/base/status_macros.h"
+#include "common/posix/epoll.h"
 
 namespace heapbroker {
 
@@ -20,47 +26,97 @@ using Stream = grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>;
 // Shared with the thread that reads, which outlives a watch that one of its own
 // handlers destroys.
 struct MemoryWatch::State {
-  // Until the stream ends: reads, calls the handlers, and has another thread write.
+  State(std::shared_ptr<SessionKeeper> session_keeper, WatchHandlers watch_handlers, WakeUp wake_up)
+      : keeper(std::move(session_keeper)),
+        handlers(std::move(watch_handlers)),
+        stopped(std::move(wake_up)) {}
+
+  // One session after the other, until there is nothing more to be told.
   void Run();
+  // Says why; unset when the watch was destroyed.
+  std::optional<absl::Status> RunToTheEnd();
+  // Until the stream ends: reads, calls the handlers, and has another thread write.
+  absl::Status Follow(Connection& connection);
   void WriteReports(Stream& stream);
   void Handle(const v1::WatchEvent& event);
-  // The next report once it is due; unset when the watch ends.
+  // The next report once it is due; unset when the stream ends.
   std::optional<std::vector<IdleMemory>> NextReport();
-  void SetEnded() {
-    {
-      MutexLock lock(mutex);
-      ended = true;
-    }
-    changed.NotifyAll();
-  }
-  bool IsDestroyed() {
-    MutexLock lock(mutex);
-    return destroyed;
-  }
+  void SetStreamEnded(bool ended);
+  bool IsDestroyed() const { return stop->cancelled(); }
 
-  std::shared_ptr<Connection> connection;
-  WatchHandlers handlers;
-  grpc::ClientContext context;
+  const std::shared_ptr<SessionKeeper> keeper;
+  const WatchHandlers handlers;
+  const std::shared_ptr<Cancellation> stop = std::make_shared<Cancellation>();
+  WakeUp stopped;  // The same, for those who wait in the kernel.
   std::thread thread;
 
   Mutex mutex;
   CondVar changed;
   IdleReports reports ABSL_GUARDED_BY(mutex);
-  bool ended ABSL_GUARDED_BY(mutex) = false;
-  bool destroyed ABSL_GUARDED_BY(mutex) = false;
+  bool stream_ended ABSL_GUARDED_BY(mutex) = false;
 };
 
-void MemoryWatch::State::Run() {
-  connection->Prepare(context, absl::InfiniteDuration());
-  const std::unique_ptr<Stream> stream = connection->Watch(context);
+void MemoryWatch::State::SetStreamEnded(bool ended) {
+  {
+    MutexLock lock(mutex);
+    stream_ended = ended;
+  }
+  changed.NotifyAll();
+}
+
+absl::Status MemoryWatch::State::Follow(Connection& connection) {
+  grpc::ClientContext context;
+  connection.Prepare(context, absl::InfiniteFuture());
+  const CancelHook hook(stop, [&context] { context.TryCancel(); });
+  const CancelHook loss_hook(connection.ended(), [&context] { context.TryCancel(); });
+  // From here on they cancel what there is to cancel.
+  if (hook.cancelled() || loss_hook.cancelled()) return absl::CancelledError("ended already");
+  SetStreamEnded(false);
+  const std::unique_ptr<Stream> stream = connection.Watch(context);
   std::thread writer([&] { WriteReports(*stream); });
   v1::WatchEvent event;
   while (stream->Read(&event)) Handle(event);
-  SetEnded();
+  SetStreamEnded(true);
   // Finish is for when nobody writes any more.
   writer.join();
-  const absl::Status status = Connection::Translate(stream->Finish());
-  if (!IsDestroyed() && handlers.on_end) handlers.on_end(status);
+  return connection.Conclude(stream->Finish());
+}
+
+std::optional<absl::Status> MemoryWatch::State::RunToTheEnd() {
+  // Of streams that end while their session goes on.
+  Backoff backoff{ReconnectOptions()};
+  while (!IsDestroyed()) {
+    const absl::StatusOr<std::shared_ptr<Connection>> awaited =
+        keeper->Await(CallLimits(absl::InfiniteDuration(), stop));
+    if (!awaited.ok()) return awaited.status();
+    Connection& connection = **awaited;
+    const absl::Time began = absl::Now();
+    const absl::Status ended = Follow(connection);
+    if (IsDestroyed()) break;
+    if (connection.Alive()) {
+      if (!absl::IsUnavailable(ended)) return ended;
+      // A daemon that stops ends the session a little later.
+      backoff.SessionLasted(absl::Now() - began);
+      connection.AwaitEnd(backoff.Next(0), &stopped.fd()).IgnoreError();
+    }
+    const bool lost = connection.lost();
+    {
+      MutexLock lock(mutex);
+      if (lost) {
+        reports = IdleReports();
+      } else {
+        reports.SayAgain();
+      }
+    }
+    if (lost && !keeper->reconnects()) return SessionEndedError();
+    if (lost && handlers.on_session_lost) handlers.on_session_lost(SessionEndedError());
+  }
+  return std::nullopt;
+}
+
+void MemoryWatch::State::Run() {
+  const std::optional<absl::Status> end = RunToTheEnd();
+  if (end && !IsDestroyed() && handlers.on_end) handlers.on_end(*end);
 }
 
 void MemoryWatch::State::Handle(const v1::WatchEvent& event) {
@@ -78,7 +134,7 @@ void MemoryWatch::State::Handle(const v1::WatchEvent& event) {
 
 std::optional<std::vector<IdleMemory>> MemoryWatch::State::NextReport() {
   MutexLock lock(mutex);
-  while (!ended) {
+  while (!stream_ended) {
     const std::optional<IdleReports::Time> due = reports.due();
     const IdleReports::Time now = std::chrono::steady_clock::now();
     if (!due) {
@@ -99,11 +155,10 @@ void MemoryWatch::State::WriteReports(Stream& stream) {
   }
 }
 
-std::unique_ptr<MemoryWatch> MemoryWatch::Start(std::shared_ptr<Connection> connection,
-                                                WatchHandlers handlers) {
-  auto state = std::make_shared<State>();
-  state->connection = std::move(connection);
-  state->handlers = std::move(handlers);
+absl::StatusOr<std::unique_ptr<MemoryWatch>> MemoryWatch::Start(
+    std::shared_ptr<SessionKeeper> keeper, WatchHandlers handlers) {
+  HB_ASSIGN_OR_RETURN(WakeUp stopped, WakeUp::Create());
+  auto state = std::make_shared<State>(std::move(keeper), std::move(handlers), std::move(stopped));
   state->thread = std::thread([state] { state->Run(); });
   return std::unique_ptr<MemoryWatch>(new MemoryWatch(std::move(state)));
 }
@@ -111,16 +166,13 @@ std::unique_ptr<MemoryWatch> MemoryWatch::Start(std::shared_ptr<Connection> conn
 MemoryWatch::MemoryWatch(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 MemoryWatch::~MemoryWatch() {
-  if (!state_->connection->CheckProcess().ok()) {
+  if (!state_->keeper->CheckProcess().ok()) {
     // The threads are the parent's: nothing here can be waited for, or ended.
     new std::shared_ptr<State>(std::move(state_));
     return;
   }
-  {
-    MutexLock lock(state_->mutex);
-    state_->destroyed = true;
-  }
-  state_->context.TryCancel();
+  state_->stop->Cancel();
+  state_->stopped.Signal();
   if (state_->thread.get_id() == std::this_thread::get_id()) {
     state_->thread.detach();
   } else {
@@ -130,7 +182,7 @@ MemoryWatch::~MemoryWatch() {
 
 void MemoryWatch::ReportIdle(std::vector<IdleMemory> idle) {
   // In a forked child another thread's lock would never be free.
-  if (!state_->connection->CheckProcess().ok()) return;
+  if (!state_->keeper->CheckProcess().ok()) return;
   {
     MutexLock lock(state_->mutex);
     state_->reports.Set(std::move(idle));

@@ -28,23 +28,29 @@ Segment& Segment::operator=(Segment&& other) noexcept {
   return *this;
 }
 
-absl::Status Segment::Seal(Checksum checksum) {
+bool Segment::lost() const { return attached() && connection_->lost(); }
+
+absl::Status Segment::Seal(Checksum checksum, const CallOptions& call) {
   if (!attached()) return absl::NotFoundError("this segment is not attached any more");
   if (!is_writer()) {
     return absl::FailedPreconditionError(
         absl::StrCat("segment ", name(),
                      " is not this process's to seal: it is sealed, or another one fills it"));
   }
-  HB_RETURN_IF_ERROR(connection_->SealSegment(id(), checksum));
+  HB_RETURN_IF_ERROR(
+      connection_->SealSegment(id(), checksum, CallLimits(call, connection_->call_timeout())));
+  connection_->holdings().SealSegment(id());
   attachment_.writer = false;
   attachment_.checksum = checksum;
   return absl::OkStatus();
 }
 
-absl::Status Segment::Close() {
+absl::Status Segment::Close(const CallOptions& call) {
   if (!attached()) return absl::OkStatus();
-  const absl::Status status = connection_->CloseSegment(id());
+  const absl::Status status =
+      connection_->CloseSegment(id(), CallLimits(call, connection_->call_timeout()));
   if (!status.ok() && !absl::IsNotFound(status) && !absl::IsUnavailable(status)) return status;
+  connection_->holdings().RemoveSegment(id());
   connection_ = nullptr;
   attachment_ = {};
   return status;

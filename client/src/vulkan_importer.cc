@@ -105,9 +105,9 @@ absl::StatusOr<ImportFacts> FactsOfDmaBuf(const VulkanImporter::State& state,
 
 absl::StatusOr<VkDeviceMemory> ImportMemory(VulkanImporter::State& state, const ImportFacts& facts,
                                             const std::optional<ImportBuffer>& dedicated_buffer,
-                                            int fd) {
+                                            int fd, const CallLimits& limits) {
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  HB_RETURN_IF_ERROR(state.descriptors.Import(fd, [&](int duplicate) {
+  HB_RETURN_IF_ERROR(state.descriptors.Import(fd, limits, [&](int duplicate) {
     const VkImportMemoryFdInfoKHR import{.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
                                          .handleType = ToVulkan(facts.handle_type),
                                          .fd = duplicate};
@@ -148,9 +148,9 @@ absl::Status MapAndBind(const VulkanImporter::State& state, const ImportFacts& f
 // With the facts that this device needs.
 absl::StatusOr<std::shared_ptr<const ImportedMemory>> ImportNow(
     const std::shared_ptr<VulkanImporter::State>& state, BlockKey key, const ImportFacts& facts,
-    std::optional<ImportBuffer> dedicated_buffer, int fd) {
+    std::optional<ImportBuffer> dedicated_buffer, int fd, const CallLimits& limits) {
   HB_RETURN_IF_ERROR(state->slots.Take());
-  absl::StatusOr<VkDeviceMemory> memory = ImportMemory(*state, facts, dedicated_buffer, fd);
+  absl::StatusOr<VkDeviceMemory> memory = ImportMemory(*state, facts, dedicated_buffer, fd, limits);
   if (!memory.ok()) {
     state->slots.Give();
     return std::move(memory).status();
@@ -169,7 +169,8 @@ absl::StatusOr<std::shared_ptr<const ImportedMemory>> ImportNow(
 // memory; without one the memory is to be dedicated to a buffer of its own.
 absl::StatusOr<std::shared_ptr<const ImportedMemory>> FindOrImport(
     const std::shared_ptr<VulkanImporter::State>& state, const MemoryBlock& block,
-    const ImportFacts& facts, const std::optional<ImportBuffer>& own_buffer, int fd) {
+    const ImportFacts& facts, const std::optional<ImportBuffer>& own_buffer, int fd,
+    const CallLimits& limits) {
   const BlockKey key(block.connection_number(), facts.block_id);
   if (std::shared_ptr<const ImportedMemory> found = state->cache.Find(key)) return found;
   std::optional<ImportBuffer> dedicated_buffer;
@@ -183,7 +184,7 @@ absl::StatusOr<std::shared_ptr<const ImportedMemory>> FindOrImport(
     HB_ASSIGN_OR_RETURN(here, FactsOfDmaBuf(*state, block, facts, buffer, fd));
   }
   HB_RETURN_IF_ERROR(CheckRequirements(here, buffer.requirements()));
-  return ImportNow(state, key, here, std::move(dedicated_buffer), fd);
+  return ImportNow(state, key, here, std::move(dedicated_buffer), fd, limits);
 }
 
 // The facts that the import goes by, after all that can be checked without the
@@ -228,9 +229,11 @@ absl::StatusOr<std::unique_ptr<VulkanImporter>> VulkanImporter::Create(
 }
 
 absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
-                                                    VkBufferUsageFlags usage) {
+                                                    VkBufferUsageFlags usage,
+                                                    const CallOptions& call) {
+  const CallLimits limits(call, block.call_timeout());
   HB_ASSIGN_OR_RETURN(const ImportFacts facts, CheckFacts(*state_, block, usage));
-  HB_ASSIGN_OR_RETURN(const int fd, block.fd());
+  HB_ASSIGN_OR_RETURN(const int fd, block.fd(call));
   HB_RETURN_IF_ERROR(CheckDescriptor(facts, fd));
 
   const auto buffer = std::make_shared<DeviceBuffer::State>();
@@ -242,8 +245,10 @@ absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
         ImportBuffer::Create(state_->context.device, facts.handle_type, facts.size, usage));
   }
   {
-    TurnHolder turn(state_->importing);
-    HB_ASSIGN_OR_RETURN(buffer->memory, FindOrImport(state_, block, facts, buffer->own_buffer, fd));
+    TurnHolder turn(state_->importing, limits, "another import into this device did not end");
+    HB_RETURN_IF_ERROR(turn.status());
+    HB_ASSIGN_OR_RETURN(buffer->memory,
+                        FindOrImport(state_, block, facts, buffer->own_buffer, fd, limits));
   }
   buffer->facts = buffer->memory->facts();
   if (buffer->own_buffer) {

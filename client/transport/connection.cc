@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/transport/cancel_hook.h"
 #include "client/transport/convert.h"
 #include "client/transport/refusal.h"
 #include "client/transport/runtime_dirs.h"
@@ -21,6 +22,7 @@
 #include "common/base/text.h"
 #include "common/grpc/session_metadata.h"
 #include "common/grpc/status.h"
+#include "common/posix/epoll.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
@@ -50,13 +52,22 @@ struct OpenedSession {
   std::unique_ptr<SessionChannel> channel;
 };
 
+// By the time that somebody connects again, or gRPC connects first, the working
+// directory may be another one.
+std::string AbsolutePath(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::absolute(path, ignored).string();
+}
+
 // The socket in the first directory that has one.
 absl::StatusOr<OpenedSession> OpenFirst(const std::vector<std::string>& candidates,
-                                        absl::Duration timeout) {
+                                        const CallLimits& limits) {
   for (const std::string& dir : candidates) {
     absl::StatusOr<std::unique_ptr<SessionChannel>> channel =
-        SessionChannel::Open(absl::StrCat(dir, "/", kSessionSocketName), timeout);
-    if (channel.ok()) return OpenedSession{.runtime_dir = dir, .channel = *std::move(channel)};
+        SessionChannel::Open(absl::StrCat(dir, "/", kSessionSocketName), limits);
+    if (channel.ok()) {
+      return OpenedSession{.runtime_dir = AbsolutePath(dir), .channel = *std::move(channel)};
+    }
     if (!absl::IsNotFound(channel.status())) return std::move(channel).status();
   }
   return absl::NotFoundError(
@@ -86,23 +97,46 @@ v1::ReleaseRequest UndoRequest(uint64_t request_id, uint32_t device_index) {
   return request;
 }
 
+// The process that has used gRPC; 0 if none has. In its children gRPC's calls never
+// return, with or without a deadline: the threads that would see to that are not there.
+std::atomic<pid_t> grpc_user = 0;
+
+absl::Status CheckGrpcWorks() {
+  const pid_t user = grpc_user;
+  return user == 0 ? absl::OkStatus() : CheckNotForked(user);
+}
+
 std::shared_ptr<grpc::Channel> OpenGrpc(const std::string& runtime_dir) {
-  // The channel connects at its first call: by then the working directory may be
-  // another one.
-  std::error_code ignored;
-  const std::filesystem::path path =
-      std::filesystem::absolute(std::filesystem::path(runtime_dir) / kBrokerSocketName, ignored);
+  grpc_user = getpid();
   grpc::ChannelArguments arguments;
   // Without this, channels of one process share a connection and its back-off:
   // the first call after reconnecting to a restarted daemon would fail.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(GrpcTarget(path.string()), grpc::InsecureChannelCredentials(),
-                                   arguments);
+  // Made for networks, gRPC's own would refuse calls for minutes after a process had
+  // no descriptor left for a moment.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return grpc::CreateCustomChannel(GrpcTarget(absl::StrCat(runtime_dir, "/", kBrokerSocketName)),
+                                   grpc::InsecureChannelCredentials(), arguments);
 }
+
+// Whether this process could open one more.
+bool HasFreeDescriptor() { return WakeUp::Create().ok(); }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOptions& options) {
+absl::Status CheckNotForked(pid_t connected) {
+  const pid_t pid = getpid();
+  if (pid == connected) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this process (", pid, ") was forked off one that had connected (", connected,
+      "), which neither the session nor gRPC survives; fork before anything connects, or let the "
+      "child exec"));
+}
+
+absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOptions& options,
+                                                                const CallLimits& limits) {
+  HB_RETURN_IF_ERROR(CheckGrpcWorks());
   v1::Hello hello;
   HB_ASSIGN_OR_RETURN(const std::string name, NameFor(options.name));
   hello.set_name(name);
@@ -111,8 +145,8 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   hello.set_observer(options.observer);
   const std::vector<std::string> candidates =
       RuntimeDirCandidates(ReadRuntimeDirSources(options.runtime_dir));
-  HB_ASSIGN_OR_RETURN(OpenedSession opened, OpenFirst(candidates, options.call_timeout));
-  HB_ASSIGN_OR_RETURN(v1::Welcome welcome, opened.channel->SayHello(hello, options.call_timeout));
+  HB_ASSIGN_OR_RETURN(OpenedSession opened, OpenFirst(candidates, limits));
+  HB_ASSIGN_OR_RETURN(v1::Welcome welcome, opened.channel->SayHello(hello, limits));
   HB_RETURN_IF_ERROR(CheckWelcome(welcome));
 
   std::shared_ptr<Connection> connection(new Connection());
@@ -124,12 +158,14 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   connection->session_id_ = welcome.session_id();
   connection->max_blocks_per_call_ = std::max<size_t>(welcome.limits().max_blocks_per_call(), 1);
   connection->call_timeout_ = options.call_timeout;
+  connection->runtime_dir_ = opened.runtime_dir;
   connection->session_ = std::move(opened.channel);
   connection->channel_ = OpenGrpc(opened.runtime_dir);
   connection->stub_ = v1::MemoryBroker::NewStub(connection->channel_);
   connection->undoer_ = std::make_unique<RequestUndoer>(
       [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
-        self->Prepare(context, absl::InfiniteDuration());
+        if (self->lost()) return;
+        self->Prepare(context, absl::InfiniteFuture());
         v1::ReleaseResponse response;
         // NOT_FOUND is the rule: mostly nothing was granted. After any other error
         // there is nobody who could do better.
@@ -139,7 +175,11 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
 }
 
 Connection::~Connection() {
-  if (CheckProcess().ok()) return;
+  if (CheckProcess().ok()) {
+    // A forked child may have a copy of the socket: closing this one is not enough.
+    if (session_ != nullptr) session_->HangUp();
+    return;
+  }
   // gRPC would wait for threads that only the parent has. A stub and a channel
   // are little to lose; the socket's copy in this process closes.
   (void)undoer_.release();
@@ -147,19 +187,37 @@ Connection::~Connection() {
   new std::shared_ptr<grpc::Channel>(std::move(channel_));
 }
 
-absl::Status Connection::CheckProcess() const {
-  const pid_t pid = getpid();
-  if (pid == pid_) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("this process (", pid, ") was forked off the one that connected (", pid_,
-                   "), and a session does not survive that; connect in the child, after fork()"));
+absl::Status Connection::CheckProcess() const { return CheckNotForked(pid_); }
+
+void Connection::MarkLost() {
+  if (lost_.exchange(true)) return;
+  // Whatever still waits for the session's end, or believes in it.
+  session_->HangUp();
+  ended_->Cancel();
+  if (on_lost_) on_lost_();
 }
 
-void Connection::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
+bool Connection::Alive() {
+  if (lost_) return false;
+  if (!session_->HungUp()) return true;
+  MarkLost();
+  return false;
+}
+
+absl::Status Connection::AwaitEnd(absl::Duration timeout, const UniqueFd* interrupt) {
+  HB_RETURN_IF_ERROR(session_->AwaitHangUp(timeout, interrupt));
+  MarkLost();
+  return absl::OkStatus();
+}
+
+absl::Status Connection::CheckUsable() {
+  HB_RETURN_IF_ERROR(CheckProcess());
+  return Alive() ? absl::OkStatus() : SessionEndedError();
+}
+
+void Connection::Prepare(grpc::ClientContext& context, absl::Time deadline) const {
   context.AddMetadata(kSessionMetadataKey, token_);
-  if (timeout != absl::InfiniteDuration()) {
-    context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  }
+  if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
 }
 
 absl::Status Connection::Translate(const grpc::Status& status) {
@@ -167,7 +225,7 @@ absl::Status Connection::Translate(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
     return absl::UnavailableError(
         absl::StrCat("the daemon does not answer (", status.error_message(),
-                     "); imported memory stays valid; when the daemon is back, connect again"));
+                     "); imported memory stays valid; try again when the daemon is back"));
   }
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return absl::DeadlineExceededError(
@@ -176,69 +234,99 @@ absl::Status Connection::Translate(const grpc::Status& status) {
   return WithRefusal(FromGrpcStatus(status), status.error_details());
 }
 
+absl::Status Connection::Conclude(const grpc::Status& status) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAUTHENTICATED:
+      MarkLost();
+      break;
+    case grpc::StatusCode::UNAVAILABLE:
+      if (!Alive()) return SessionEndedError();
+      if (HasFreeDescriptor()) break;
+      return absl::ResourceExhaustedError(
+          "this process is at its descriptor limit (RLIMIT_NOFILE) and cannot reach the daemon; "
+          "close some or raise the limit, then try again");
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::UNKNOWN:
+      if (!Alive()) return SessionEndedError();
+      break;
+    default:
+      break;
+  }
+  return Translate(status);
+}
+
 template <typename Request, typename Response>
-absl::Status Connection::Call(grpc::Status (v1::MemoryBroker::Stub::*method)(grpc::ClientContext*,
-                                                                             const Request&,
-                                                                             Response*),
-                              const Request& request, Response& response) {
-  HB_RETURN_IF_ERROR(CheckProcess());
+absl::Status Connection::Call(
+    grpc::Status (v1::MemoryBroker::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, Response& response, const CallLimits& limits) {
+  HB_RETURN_IF_ERROR(CheckUsable());
   grpc::ClientContext context;
-  Prepare(context, call_timeout_);
-  return Translate((stub_.get()->*method)(&context, request, &response));
+  Prepare(context, limits.deadline());
+  const CancelHook hook(limits.cancellation(), [&context] { context.TryCancel(); });
+  const CancelHook loss_hook(ended_, [&context] { context.TryCancel(); });
+  if (hook.cancelled()) return absl::CancelledError("the call was cancelled before it began");
+  if (loss_hook.cancelled()) return SessionEndedError();
+  const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+  if (status.error_code() == grpc::StatusCode::CANCELLED && hook.cancelled()) {
+    return absl::CancelledError("the call was cancelled before the daemon had answered");
+  }
+  return Conclude(status);
 }
 
 uint64_t Connection::NextRequestId() { return ++last_request_id_; }
 
 absl::StatusOr<v1::AllocateResponse> Connection::Allocate(const v1::AllocateRequest& request,
-                                                          grpc::ClientContext& context) {
-  HB_RETURN_IF_ERROR(CheckProcess());
+                                                          const CallLimits& limits) {
   v1::AllocateResponse response;
-  HB_RETURN_IF_ERROR(Translate(stub_->Allocate(&context, request, &response)));
+  HB_RETURN_IF_ERROR(Call(&v1::MemoryBroker::Stub::Allocate, request, response, limits));
   return response;
 }
 
-absl::Status Connection::Release(absl::Span<const uint64_t> block_ids) {
+absl::Status Connection::Release(absl::Span<const uint64_t> block_ids, const CallLimits& limits) {
   absl::Status first;
   for (size_t begin = 0; begin < block_ids.size(); begin += max_blocks_per_call_) {
     v1::ReleaseRequest request;
     const absl::Span<const uint64_t> part = block_ids.subspan(begin, max_blocks_per_call_);
     request.mutable_block_ids()->Add(part.begin(), part.end());
     v1::ReleaseResponse response;
-    first.Update(Call(&v1::MemoryBroker::Stub::Release, request, response));
+    first.Update(Call(&v1::MemoryBroker::Stub::Release, request, response, limits));
   }
   return first;
 }
 
-absl::Status Connection::UndoAllocate(uint64_t request_id, uint32_t device_index) {
+absl::Status Connection::UndoAllocate(uint64_t request_id, uint32_t device_index,
+                                      const CallLimits& limits) {
   v1::ReleaseResponse response;
-  return Call(&v1::MemoryBroker::Stub::Release, UndoRequest(request_id, device_index), response);
+  return Call(&v1::MemoryBroker::Stub::Release, UndoRequest(request_id, device_index), response,
+              limits);
 }
 
 void Connection::UndoAllocateLater(uint64_t request_id, uint32_t device_index) {
-  if (CheckProcess().ok()) undoer_->Add(UndoRequest(request_id, device_index));
+  if (CheckUsable().ok()) undoer_->Add(UndoRequest(request_id, device_index));
 }
 
 absl::StatusOr<v1::OpenSegmentResponse> Connection::OpenSegment(
-    const v1::OpenSegmentRequest& request, grpc::ClientContext& context) {
-  HB_RETURN_IF_ERROR(CheckProcess());
+    const v1::OpenSegmentRequest& request, const CallLimits& limits) {
   v1::OpenSegmentResponse response;
-  HB_RETURN_IF_ERROR(Translate(stub_->OpenSegment(&context, request, &response)));
+  HB_RETURN_IF_ERROR(Call(&v1::MemoryBroker::Stub::OpenSegment, request, response, limits));
   return response;
 }
 
-absl::Status Connection::SealSegment(uint64_t segment_id, Checksum checksum) {
+absl::Status Connection::SealSegment(uint64_t segment_id, Checksum checksum,
+                                     const CallLimits& limits) {
   v1::SealSegmentRequest request;
   request.set_segment_id(segment_id);
   *request.mutable_checksum() = ToMessage(checksum);
   v1::SealSegmentResponse response;
-  return Call(&v1::MemoryBroker::Stub::SealSegment, request, response);
+  return Call(&v1::MemoryBroker::Stub::SealSegment, request, response, limits);
 }
 
-absl::Status Connection::CloseSegment(uint64_t segment_id) {
+absl::Status Connection::CloseSegment(uint64_t segment_id, const CallLimits& limits) {
   v1::CloseSegmentRequest request;
   request.set_segment_id(segment_id);
   v1::CloseSegmentResponse response;
-  return Call(&v1::MemoryBroker::Stub::CloseSegment, request, response);
+  return Call(&v1::MemoryBroker::Stub::CloseSegment, request, response, limits);
 }
 
 std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Connection::Watch(
@@ -246,9 +334,11 @@ std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Conn
   return stub_->Watch(&context);
 }
 
-absl::StatusOr<UniqueFd> Connection::Fetch(uint64_t block_id) {
-  HB_RETURN_IF_ERROR(CheckProcess());
-  return session_->Fetch(block_id, call_timeout_);
+absl::StatusOr<UniqueFd> Connection::Fetch(uint64_t block_id, const CallLimits& limits) {
+  HB_RETURN_IF_ERROR(CheckUsable());
+  absl::StatusOr<UniqueFd> fetched = session_->Fetch(block_id, limits);
+  if (absl::IsUnavailable(fetched.status())) Alive();
+  return fetched;
 }
 
 }  // namespace heapbroker

@@ -22,7 +22,8 @@ std::string Environment(const char* name) {
 }  // namespace
 
 RuntimeDirSources ReadRuntimeDirSources(const std::string& option) {
-  return {.option = option,
+  if (!option.empty()) return {.option = option, .environment = "", .xdg_runtime_dir = ""};
+  return {.option = "",
           .environment = Environment("HEAPBROKER_RUNTIME_DIR"),
           .xdg_runtime_dir = Environment("XDG_RUNTIME_DIR")};
 }

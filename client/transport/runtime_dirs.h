@@ -20,7 +20,8 @@ struct RuntimeDirSources {
   std::string xdg_runtime_dir;  // $XDG_RUNTIME_DIR.
 };
 
-// Reads the environment. Not while another thread changes it, as with getenv.
+// Reads the environment, unless `option` names the directory. Not while another thread
+// changes it, as with getenv.
 RuntimeDirSources ReadRuntimeDirSources(const std::string& option);
 
 // The directories to try, in order; at least one. What was named, by option or

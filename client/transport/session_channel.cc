@@ -4,14 +4,16 @@
 #include "client/transport/session_channel.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "client/transport/cancel_hook.h"
 #include "client/transport/descriptor_turn.h"
 #include "common/base/status_macros.h"
+#include "common/posix/epoll.h"
 #include "common/posix/posix_error.h"
 #include "common/posix/unix_socket.h"
 
@@ -38,25 +40,57 @@ absl::Status CheckCloseOnExec(const UniqueFd& fd) {
   return absl::OkStatus();
 }
 
+absl::Status CancelledError() {
+  return absl::CancelledError("the call was cancelled before the daemon had answered");
+}
+
+// A listener whose backlog is full makes connecting wait, in the kernel and where
+// nothing else can end it: so whoever may be cancelled looks up now and then.
+absl::StatusOr<UniqueFd> ConnectWithin(const std::string& path, const CallLimits& limits) {
+  constexpr absl::Duration kLook = absl::Milliseconds(20);
+  while (true) {
+    if (limits.cancelled()) return CancelledError();
+    const absl::Duration left = limits.left();
+    const bool last = limits.cancellation() == nullptr || left <= kLook;
+    absl::StatusOr<UniqueFd> socket =
+        ConnectUnix(path, SocketKind::kSeqPacket, last ? left : kLook);
+    if (last || !absl::IsDeadlineExceeded(socket.status())) return socket;
+  }
+}
+
 }  // namespace
 
 absl::Status SessionEndedError() {
   return absl::UnavailableError(
       "the session has ended: the daemon stopped, or ended it; imported memory stays valid, but "
-      "all leases and attachments are lost; connect again for a new session");
+      "all its leases and attachments are lost; what is still needed must be leased and attached "
+      "to again, in a new session");
 }
 
 SessionChannel::SessionChannel(UniqueFd socket)
     : socket_(std::move(socket)), buffer_(kMaxReplyBytes) {}
 
 absl::StatusOr<std::unique_ptr<SessionChannel>> SessionChannel::Open(const std::string& path,
-                                                                     absl::Duration timeout) {
-  HB_ASSIGN_OR_RETURN(UniqueFd socket, ConnectUnix(path, SocketKind::kSeqPacket, timeout));
+                                                                     const CallLimits& limits) {
+  HB_ASSIGN_OR_RETURN(UniqueFd socket, ConnectWithin(path, limits));
   // So that a daemon that reads nothing cannot hold a thread in sendmsg.
   if (fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0) {
     return PosixError(errno, "cannot make the session socket non-blocking");
   }
   return std::unique_ptr<SessionChannel>(new SessionChannel(std::move(socket)));
+}
+
+bool SessionChannel::HungUp() const {
+  return lost_ || WaitForHangUp(socket_, absl::ZeroDuration()).ok();
+}
+
+absl::Status SessionChannel::AwaitHangUp(absl::Duration timeout, const UniqueFd* interrupt) const {
+  return WaitForHangUp(socket_, timeout, interrupt);
+}
+
+void SessionChannel::HangUp() {
+  lost_ = true;
+  shutdown(socket_.get(), SHUT_RDWR);
 }
 
 absl::Status SessionChannel::Lost() {
@@ -75,16 +109,17 @@ absl::Status SessionChannel::Send(const v1::SessionRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ReceivedPacket> SessionChannel::ReceiveNow(absl::Time deadline) {
-  TurnHolder turn(DescriptorTurn(), deadline - absl::Now());
-  if (!turn.holds()) return absl::DeadlineExceededError("an import did not end");
+absl::StatusOr<ReceivedPacket> SessionChannel::ReceiveNow(const CallLimits& limits) {
+  TurnHolder turn(DescriptorTurn(), limits, "an import of this process did not end");
+  HB_RETURN_IF_ERROR(turn.status());
   return ReceivePacket(socket_, absl::MakeSpan(buffer_), 1);
 }
 
-absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(absl::Time deadline) {
+absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(const CallLimits& limits,
+                                                               const UniqueFd* interrupt) {
   while (true) {
-    HB_RETURN_IF_ERROR(WaitReadable(socket_, deadline - absl::Now()));
-    absl::StatusOr<ReceivedPacket> packet = ReceiveNow(deadline);
+    HB_RETURN_IF_ERROR(WaitReadable(socket_, limits.left(), interrupt));
+    absl::StatusOr<ReceivedPacket> packet = ReceiveNow(limits);
     if (absl::IsUnavailable(packet.status())) return Lost();
     if (!packet.ok()) return std::move(packet).status();
     if (packet->kind == ReceivedPacket::Kind::kWouldBlock) continue;
@@ -104,31 +139,43 @@ absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(absl::Time deadli
   }
 }
 
-absl::StatusOr<SessionChannel::Answer> SessionChannel::Exchange(const v1::SessionRequest& request,
-                                                                absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  if (lost_) return SessionEndedError();
-  TurnHolder turn(turn_, timeout);
-  if (!turn.holds()) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("other threads used the session socket for ", absl::FormatDuration(timeout)));
-  }
-  HB_RETURN_IF_ERROR(Send(request));
-  absl::StatusOr<Answer> answer = Receive(deadline);
-  if (!absl::IsDeadlineExceeded(answer.status())) return answer;
+absl::StatusOr<SessionChannel::Answer> SessionChannel::AwaitAnswer(const CallLimits& limits,
+                                                                   const UniqueFd* interrupt) {
+  absl::StatusOr<Answer> answer = Receive(limits, interrupt);
+  const bool cancelled = absl::IsCancelled(answer.status());
+  if (!cancelled && !absl::IsDeadlineExceeded(answer.status())) return answer;
   // It may still come. Then it must not be taken for the next request's.
   ++overdue_answers_;
-  return absl::DeadlineExceededError(absl::StrCat(
-      "the daemon did not answer on its session socket within ", absl::FormatDuration(timeout),
-      "; it may be overloaded, or a driver may hang in an import of this process; try "
-      "again"));
+  if (cancelled) return CancelledError();
+  return absl::DeadlineExceededError(
+      absl::StrCat("the daemon did not answer on its session socket within ",
+                   absl::FormatDuration(limits.timeout()),
+                   "; it may be overloaded, or a driver may hang in an import of this process; try "
+                   "again"));
+}
+
+absl::StatusOr<SessionChannel::Answer> SessionChannel::Exchange(const v1::SessionRequest& request,
+                                                                const CallLimits& limits) {
+  if (lost_) return SessionEndedError();
+  TurnHolder turn(turn_, limits, "other threads used the session socket");
+  HB_RETURN_IF_ERROR(turn.status());
+  if (limits.cancellation() == nullptr) {
+    HB_RETURN_IF_ERROR(Send(request));
+    return AwaitAnswer(limits, nullptr);
+  }
+  // Before anything is sent: without it nothing could be cancelled.
+  HB_ASSIGN_OR_RETURN(WakeUp interrupt, WakeUp::Create());
+  const CancelHook hook(limits.cancellation(), [&interrupt] { interrupt.Signal(); });
+  if (hook.cancelled()) return CancelledError();
+  HB_RETURN_IF_ERROR(Send(request));
+  return AwaitAnswer(limits, &interrupt.fd());
 }
 
 absl::StatusOr<v1::Welcome> SessionChannel::SayHello(const v1::Hello& hello,
-                                                     absl::Duration timeout) {
+                                                     const CallLimits& limits) {
   v1::SessionRequest request;
   *request.mutable_hello() = hello;
-  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, timeout));
+  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, limits));
   if (answer.reply.has_refusal()) return FromRefusal(answer.reply.refusal());
   if (!answer.reply.has_welcome()) {
     return absl::InternalError("the daemon answered the greeting with something else");
@@ -136,10 +183,10 @@ absl::StatusOr<v1::Welcome> SessionChannel::SayHello(const v1::Hello& hello,
   return std::move(*answer.reply.mutable_welcome());
 }
 
-absl::StatusOr<UniqueFd> SessionChannel::Fetch(uint64_t block_id, absl::Duration timeout) {
+absl::StatusOr<UniqueFd> SessionChannel::Fetch(uint64_t block_id, const CallLimits& limits) {
   v1::SessionRequest request;
   request.mutable_fetch()->set_block_id(block_id);
-  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, timeout));
+  HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, limits));
   if (answer.reply.has_refusal()) return FromRefusal(answer.reply.refusal());
   if (!answer.reply.has_fetched() || answer.reply.fetched().block_id() != block_id) {
     return absl::InternalError(

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/transport/call_limits.h"
 #include "client/transport/turn.h"
 #include "common/posix/packet.h"
 #include "common/posix/unique_fd.h"
@@ -22,25 +23,34 @@
 namespace heapbroker {
 
 // One request at a time, each answered in order. The session lasts as long as
-// this object.
+// this object, or until HangUp.
 //
 // Thread-safe: requests of several threads take turns.
 class SessionChannel {
  public:
-  // Errors of ConnectUnix.
+  // Errors of ConnectUnix, and CANCELLED.
   static absl::StatusOr<std::unique_ptr<SessionChannel>> Open(const std::string& path,
-                                                              absl::Duration timeout);
+                                                              const CallLimits& limits);
 
   // The first request, and the only one of its kind. What the daemon refuses the
   // session with, or
-  //   DEADLINE_EXCEEDED  no answer within `timeout`
+  //   DEADLINE_EXCEEDED  no answer in time
+  //   CANCELLED          as `limits` say
   //   UNAVAILABLE        the daemon closed the socket
   //   INTERNAL           the answer makes no sense
-  absl::StatusOr<v1::Welcome> SayHello(const v1::Hello& hello, absl::Duration timeout);
+  absl::StatusOr<v1::Welcome> SayHello(const v1::Hello& hello, const CallLimits& limits);
 
   // The block's descriptor, with close-on-exec. Errors of SayHello, and
   //   RESOURCE_EXHAUSTED  this process has no free descriptor; the session lives on
-  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id, absl::Duration timeout);
+  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id, const CallLimits& limits);
+
+  // Whether the session has ended, as the kernel says; does not wait.
+  bool HungUp() const;
+  // Waits until it has; as WaitForHangUp.
+  absl::Status AwaitHangUp(absl::Duration timeout, const UniqueFd* interrupt) const;
+  // Ends the session now, and whatever waits for it, also where a forked child has a
+  // copy of the socket.
+  void HangUp();
 
  private:
   struct Answer {
@@ -51,10 +61,12 @@ class SessionChannel {
 
   explicit SessionChannel(UniqueFd socket);
 
-  absl::StatusOr<Answer> Exchange(const v1::SessionRequest& request, absl::Duration timeout);
+  absl::StatusOr<Answer> Exchange(const v1::SessionRequest& request, const CallLimits& limits);
   absl::Status Send(const v1::SessionRequest& request);
-  absl::StatusOr<Answer> Receive(absl::Time deadline);
-  absl::StatusOr<ReceivedPacket> ReceiveNow(absl::Time deadline);
+  // `interrupt` is readable once the call is cancelled; null where it cannot be.
+  absl::StatusOr<Answer> AwaitAnswer(const CallLimits& limits, const UniqueFd* interrupt);
+  absl::StatusOr<Answer> Receive(const CallLimits& limits, const UniqueFd* interrupt);
+  absl::StatusOr<ReceivedPacket> ReceiveNow(const CallLimits& limits);
   absl::Status Lost();
 
   const UniqueFd socket_;

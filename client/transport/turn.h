@@ -5,8 +5,11 @@
 #ifndef CLIENT_TRANSPORT_TURN_H_
 #define CLIENT_TRANSPORT_TURN_H_
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "client/transport/call_limits.h"
 #include "common/base/mutex.h"
 
 namespace heapbroker {
@@ -16,54 +19,38 @@ namespace heapbroker {
 // it takes the turn, and the lock guards only whose turn it is. Thread-safe.
 class Turn {
  public:
-  // Waits for the turn, at most `timeout`; false when that passed.
-  bool Take(absl::Duration timeout = absl::InfiniteDuration()) {
-    const absl::Time deadline = absl::Now() + timeout;
-    MutexLock lock(mutex_);
-    while (taken_) {
-      if (timeout == absl::InfiniteDuration()) {
-        given_.Wait(mutex_);
-        continue;
-      }
-      const absl::Duration left = deadline - absl::Now();
-      if (left <= absl::ZeroDuration()) return false;
-      given_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
-    }
-    taken_ = true;
-    return true;
-  }
+  // Waits for the turn. `others` is for messages: what those who have it do.
+  //   DEADLINE_EXCEEDED, CANCELLED  without the turn
+  absl::Status Take(const CallLimits& limits, absl::string_view others);
 
   // Only by who has it.
-  void Give() {
-    {
-      MutexLock lock(mutex_);
-      taken_ = false;
-    }
-    given_.NotifyOne();
-  }
+  void Give();
 
  private:
   Mutex mutex_;
-  CondVar given_;
+  CondVar changed_;
   bool taken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Has the turn from construction to destruction, unless it waited too long.
+// Has the turn from construction to destruction, unless it could not be had.
 class TurnHolder {
  public:
-  explicit TurnHolder(Turn& turn, absl::Duration timeout = absl::InfiniteDuration())
-      : turn_(turn), holds_(turn.Take(timeout)) {}
+  // Waits for as long as it takes.
+  explicit TurnHolder(Turn& turn) : TurnHolder(turn, CallLimits(), "") {}
+  TurnHolder(Turn& turn, const CallLimits& limits, absl::string_view others)
+      : turn_(turn), status_(turn.Take(limits, others)) {}
   ~TurnHolder() {
-    if (holds_) turn_.Give();
+    if (status_.ok()) turn_.Give();
   }
   TurnHolder(const TurnHolder&) = delete;
   TurnHolder& operator=(const TurnHolder&) = delete;
 
-  bool holds() const { return holds_; }
+  // Of Turn::Take.
+  const absl::Status& status() const { return status_; }
 
  private:
   Turn& turn_;
-  const bool holds_;
+  const absl::Status status_;
 };
 
 }  // namespace heapbroker

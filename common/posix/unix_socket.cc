@@ -97,6 +97,29 @@ absl::Status BindError(int error, const std::string& path) {
   }
 }
 
+absl::Status WaitFor(short events, const UniqueFd& socket, absl::Duration timeout,
+                     const UniqueFd* interrupt) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (true) {
+    const int64_t left = std::clamp<int64_t>(
+        absl::ToInt64Milliseconds(absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1))), 0,
+        std::numeric_limits<int>::max());
+    // A negative descriptor is passed over.
+    pollfd entries[] = {
+        {.fd = socket.get(), .events = events, .revents = 0},
+        {.fd = interrupt != nullptr ? interrupt->get() : -1, .events = POLLIN, .revents = 0}};
+    const int ready =
+        poll(entries, 2, timeout == absl::InfiniteDuration() ? -1 : static_cast<int>(left));
+    if (entries[0].revents != 0 && ready > 0) return absl::OkStatus();
+    if (ready > 0) return absl::CancelledError("the wait for a socket was interrupted");
+    if (ready < 0 && errno != EINTR) return PosixError(errno, "cannot wait for a socket");
+    if (ready == 0 && absl::Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path, SocketKind kind,
@@ -146,21 +169,14 @@ absl::StatusOr<UniqueFd> AcceptUnix(const UniqueFd& listener) {
   }
 }
 
-absl::Status WaitReadable(const UniqueFd& socket, absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  while (true) {
-    const int64_t left = std::clamp<int64_t>(
-        absl::ToInt64Milliseconds(absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1))), 0,
-        std::numeric_limits<int>::max());
-    pollfd entry{.fd = socket.get(), .events = POLLIN | POLLRDHUP, .revents = 0};
-    const int ready = poll(&entry, 1, static_cast<int>(left));
-    if (ready > 0) return absl::OkStatus();
-    if (ready < 0 && errno != EINTR) return PosixError(errno, "cannot wait for a socket");
-    if (ready == 0 && absl::Now() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
-    }
-  }
+absl::Status WaitReadable(const UniqueFd& socket, absl::Duration timeout,
+                          const UniqueFd* interrupt) {
+  return WaitFor(POLLIN | POLLRDHUP, socket, timeout, interrupt);
+}
+
+absl::Status WaitForHangUp(const UniqueFd& socket, absl::Duration timeout,
+                           const UniqueFd* interrupt) {
+  return WaitFor(POLLRDHUP, socket, timeout, interrupt);
 }
 
 }  // namespace heapbroker

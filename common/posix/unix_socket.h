@@ -51,9 +51,17 @@ absl::StatusOr<UniqueFd> ListenUnix(const std::string& path, SocketKind kind, mo
 //   INTERNAL            anything else
 absl::StatusOr<UniqueFd> AcceptUnix(const UniqueFd& listener);
 
-// Waits until `socket` can be read or its peer has gone.
+// Waits until `socket` can be read or its peer has gone. `interrupt`, where there is
+// one, ends the wait as soon as it can be read.
 //   DEADLINE_EXCEEDED  neither happened within `timeout`
-absl::Status WaitReadable(const UniqueFd& socket, absl::Duration timeout);
+//   CANCELLED          by `interrupt`
+absl::Status WaitReadable(const UniqueFd& socket, absl::Duration timeout,
+                          const UniqueFd* interrupt = nullptr);
+
+// The same until its peer has gone, or either side has shut it down, whatever there is
+// to read: packets that arrive wake nobody up.
+absl::Status WaitForHangUp(const UniqueFd& socket, absl::Duration timeout,
+                           const UniqueFd* interrupt = nullptr);
 
 }  // namespace heapbroker
 #endif  // COMMON_POSIX_UNIX_SOCKET_H_

@@ -25,10 +25,15 @@
 //   watch                                begins to listen to the daemon, as the next three do
 //   idle DEVICE HEAP BYTES               reports that as all that is idle
 //   asked; sealed                        what came next, as WatchNotes; waits for it
+//   lost; reconnected                    what came next of sessions, as SessionNotes;
+//                                        waits for it
+//   limit-descriptors; unlimit-descriptors   no more than there are now, or as before
 //   fork                                 child=PID; the child waits for the test's end
 //
 // The control socket's end ends the program.
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +57,7 @@
 #include "heapbroker/vulkan_importer.h"
 #include "tests/integration/allocate_terms.h"
 #include "tests/integration/held_memory.h"
+#include "tests/integration/session_notes.h"
 #include "tests/integration/watch_notes.h"
 
 namespace heapbroker {
@@ -109,6 +115,10 @@ class Program {
   Answer Idle(const Words& words);
   Answer Asked(const Words& words);
   Answer Sealed(const Words& words);
+  Answer Lost(const Words& words);
+  Answer Reconnected(const Words& words);
+  Answer LimitDescriptors(const Words& words);
+  Answer UnlimitDescriptors(const Words& words);
   Answer Fork(const Words& words);
 
   Answer Keep(const std::string& name, HeldMemory memory);
@@ -119,6 +129,8 @@ class Program {
 
   const std::string runtime_dir_;
   const UniqueFd& control_;
+  rlimit descriptors_{};  // Before they were limited.
+  SessionNotes session_notes_;
   std::shared_ptr<Client> client_;
   // In this order, since each needs those before it.
   std::unique_ptr<MinimalDevice> device_;
@@ -149,6 +161,10 @@ const std::map<std::string, Program::Command>& Program::Commands() {
                                          {"idle", {4, &Program::Idle}},
                                          {"asked", {1, &Program::Asked}},
                                          {"sealed", {1, &Program::Sealed}},
+                                         {"lost", {1, &Program::Lost}},
+                                         {"reconnected", {1, &Program::Reconnected}},
+                                         {"limit-descriptors", {1, &Program::LimitDescriptors}},
+                                         {"unlimit-descriptors", {1, &Program::UnlimitDescriptors}},
                                          {"fork", {1, &Program::Fork}}};
   return *commands;
 }
@@ -171,6 +187,7 @@ Answer Program::Connect(const Words& words) {
   options.runtime_dir = runtime_dir_;
   // Sanitizers and a busy machine make everything slow.
   options.call_timeout = absl::Seconds(20);
+  options.handlers = session_notes_.Handlers();
   HB_ASSIGN_OR_RETURN(client_, Client::Connect(options));
   return absl::StrCat("session=", client_->session_id());
 }
@@ -352,6 +369,24 @@ Answer Program::Asked(const Words&) {
 Answer Program::Sealed(const Words&) {
   HB_ASSIGN_OR_RETURN(WatchNotes* const notes, Notes());
   return notes->NextSealed();
+}
+
+Answer Program::Lost(const Words&) { return session_notes_.NextLost(); }
+Answer Program::Reconnected(const Words&) { return session_notes_.NextReconnected(); }
+
+Answer Program::LimitDescriptors(const Words&) {
+  if (getrlimit(RLIMIT_NOFILE, &descriptors_) != 0) return absl::ErrnoToStatus(errno, "getrlimit");
+  // The number that the next one would have.
+  const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  rlimit reached = descriptors_;
+  reached.rlim_cur = static_cast<rlim_t>(lowest.get());
+  if (setrlimit(RLIMIT_NOFILE, &reached) != 0) return absl::ErrnoToStatus(errno, "setrlimit");
+  return std::string();
+}
+
+Answer Program::UnlimitDescriptors(const Words&) {
+  if (setrlimit(RLIMIT_NOFILE, &descriptors_) != 0) return absl::ErrnoToStatus(errno, "setrlimit");
+  return std::string();
 }
 
 Answer Program::Fork(const Words&) {

@@ -54,6 +54,10 @@ void DaemonFixture::StartDaemonWith(DaemonOptions options) {
   // Whoever asked whether it is ready goes, so that descriptors can be compared
   // with what they are now.
   ASSERT_TRUE(AwaitNoConnections(daemon_->pid()));
+  AskDaemonAnew();
+}
+
+void DaemonFixture::AskDaemonAnew() {
   // A channel of its own for each daemon: one that has seen a lost daemon waits
   // before it tries again.
   grpc::ChannelArguments arguments;

@@ -41,6 +41,8 @@ class DaemonFixture : public testing::Test {
   // In a directory that every user may enter. Fails the test if it does not start.
   void StartDaemon(const std::vector<std::string>& flags = {});
   void StartDaemonWith(DaemonOptions options);
+  // For whoever has put another daemon into `daemon_`: statistics come from that one.
+  void AskDaemonAnew();
   // True as soon as the daemon has only the sockets that it listens on.
   static bool AwaitNoConnections(pid_t daemon);
   const std::string& runtime_dir() const { return runtime_dir_; }

@@ -78,24 +78,6 @@ TEST_P(DaemonLostTest, EveryCallIsUnavailable) {
   }
 }
 
-TEST_P(DaemonLostTest, ANewDaemonIsANewSessionAndTakesNothingOver) {
-  ASSERT_NO_FATAL_FAILURE(StartDaemon());
-  const auto client = StartClient();
-  ASSERT_TRUE(client != nullptr);
-  ASSERT_THAT(client->Ask("allocate a 100000"), IsOk());
-  ASSERT_THAT(client->Ask("fill a 0 100000 1"), IsOk());
-  ASSERT_NO_FATAL_FAILURE(LoseTheDaemon());
-  ASSERT_NO_FATAL_FAILURE(StartDaemon());
-
-  EXPECT_THAT(client->Ask("allocate b 100000"), StatusIs(absl::StatusCode::kUnavailable, ""));
-  EXPECT_THAT(client->Ask("check a 0 100000 1"), IsOk());
-  EXPECT_EQ(Held().client_sessions, 0u);
-  ASSERT_THAT(client->Ask("connect again"), IsOk());
-  EXPECT_THAT(client->Ask("allocate b 100000"), IsOk());
-  EXPECT_EQ(Held().leased_blocks, 1u);
-  EXPECT_THAT(client->Ask("check a 0 100000 1"), IsOk());
-}
-
 INSTANTIATE_TEST_SUITE_P(Signals, DaemonLostTest, testing::Values(SIGKILL, SIGTERM),
                          [](const auto& tested) {
                            return tested.param == SIGKILL ? "Killed" : "Terminated";

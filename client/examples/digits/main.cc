@@ -88,7 +88,7 @@ absl::Status Connect(const Options& options, Session& session, Step& step) {
 }
 
 absl::Status OpenDevice(const Model& model, const Dataset& dataset, Session& session, Step& step) {
-  const heapbroker::BrokerDevice& broker_device = session.client->devices().front();
+  const heapbroker::BrokerDevice broker_device = session.client->devices().front();
   absl::StatusOr<std::unique_ptr<heapbroker::MinimalDevice>> device =
       heapbroker::MinimalDevice::Create(broker_device);
   if (!device.ok()) return WithContext("cannot open the daemon's device", device.status());

@@ -13,16 +13,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/lease.h"
+#include "heapbroker/reconnect.h"
 #include "heapbroker/requests.h"
 #include "heapbroker/segment.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
 
-class Connection;
 class MemoryWatch;
+class SessionKeeper;
 struct WatchHandlers;
 
 struct ClientOptions {
@@ -34,24 +36,30 @@ struct ClientOptions {
   // daemon's socket in it. A directory that was named is the only one tried: a
   // program must not reach another daemon than it was told to.
   std::string runtime_dir{};
-  // How long connecting, and each call other than OpenSegment, may take. A
-  // request for memory waits for what others hold for as long: see
-  // AllocateOptions.
+  // How long connecting, and each call other than OpenSegment, may take unless it
+  // says otherwise: see CallOptions. A request for memory waits for what others
+  // hold for as long: see AllocateOptions.
   absl::Duration call_timeout = absl::Seconds(5);
   // A tool that only looks: gets no memory, counts towards no limit.
   bool observer = false;
+  // When the daemon is lost.
+  ReconnectOptions reconnect{};
+  SessionHandlers handlers{};
 };
 
-// One session with the daemon. It ends when the last of the Client and its
-// Leases, Segments and MemoryBlocks is gone, or when the process ends: the
-// daemon then takes back all that the session held.
+// A session with the daemon, and when that is lost the next one. A session ends when
+// the last of the Client, its MemoryWatches, Leases, Segments and MemoryBlocks is
+// gone, or when the process ends: the daemon then takes back all that it held.
 //
-// A daemon that is lost shows as UNAVAILABLE from every later call. Memory that
-// was imported stays valid; the leases are gone, and nothing is retaken by
-// itself: Connect again for a new session.
+// A daemon that is lost shows as UNAVAILABLE from every call, until the library has
+// connected to it again by itself, as ClientOptions::reconnect says: always in the
+// directory where it was at first. Memory that was imported stays valid. Leases and
+// attachments of the lost session are gone (SessionHandlers::on_lost names them), and
+// their calls stay UNAVAILABLE; nothing is retaken by itself.
 //
-// Does not work across fork(): in the child every call is FAILED_PRECONDITION.
-// Fork first, then Connect in each process.
+// Does not work across fork(), which gRPC does not survive: in the child every call is
+// FAILED_PRECONDITION, and so is Connect, unless the child execs. Fork first, then
+// Connect in each process.
 //
 // Copies share the session. Thread-safe; every call blocks the calling thread only.
 class HEAPBROKER_EXPORT Client {
@@ -61,22 +69,27 @@ class HEAPBROKER_EXPORT Client {
   //   NOT_FOUND            no daemon's socket in any of the directories
   //   UNAVAILABLE          nobody listens on the socket
   //   PERMISSION_DENIED    this user may not use the socket
-  //   FAILED_PRECONDITION  the daemon speaks another protocol version
+  //   FAILED_PRECONDITION  the daemon speaks another protocol version, or this process
+  //                        was forked off one that had connected
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor
+  //   INVALID_ARGUMENT     an option is out of range; the message names it
   //   DEADLINE_EXCEEDED    the daemon did not answer in time
+  //   CANCELLED            by `call.cancellation`
   //   or what the daemon refused the session with
-  static absl::StatusOr<std::shared_ptr<Client>> Connect(const ClientOptions& options);
+  static absl::StatusOr<std::shared_ptr<Client>> Connect(const ClientOptions& options,
+                                                         const CallOptions& call = {});
 
-  // For Connect, and for programs of this project that need the connection too.
-  explicit Client(std::shared_ptr<Connection> connection);
+  // For Connect.
+  explicit Client(std::shared_ptr<SessionKeeper> keeper);
 
-  // Leases one block. Errors of all calls: UNAVAILABLE, DEADLINE_EXCEEDED,
-  // FAILED_PRECONDITION (an observer, or a forked child), and
+  // Leases one block. Errors of all calls: UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED,
+  // FAILED_PRECONDITION (an observer, or a forked child), RESOURCE_EXHAUSTED (this
+  // process has no free descriptor to reach the daemon), and
   //   INVALID_ARGUMENT     a field is out of range; the message names it
   //   RESOURCE_EXHAUSTED   it does not fit; the message says by which limit, and
   //                        RefusalOf (memory_refusal.h) for programs
   //   FAILED_PRECONDITION  the device has no such memory, or none that leaves the
   //                        daemon that way
-  //   CANCELLED            by `cancellation`
   absl::StatusOr<Lease> Allocate(const AllocationRequest& request,
                                  const AllocateOptions& options = {});
 
@@ -88,8 +101,10 @@ class HEAPBROKER_EXPORT Client {
   // `device_index`: what is still held of its grant is given back; if it still
   // waits, it ends. For calls that ended without an answer; blocks whose Leases
   // exist must be given back by them.
-  //   NOT_FOUND            such a request holds and waits for nothing
-  absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index = 0);
+  //   NOT_FOUND            such a request holds and waits for nothing, as after the
+  //                        end of the session that it was made in
+  absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index = 0,
+                            const CallOptions& call = {});
 
   // Attaches to a segment, or becomes its writer. Waits while another process
   // fills it: without SegmentOptions::timeout there is NO deadline, and the wait
@@ -98,23 +113,29 @@ class HEAPBROKER_EXPORT Client {
   //   ALREADY_EXISTS       it exists with another size or memory; the message has both
   //   NOT_FOUND            kAttach without `wait`, and there is none
   //   RESOURCE_EXHAUSTED   it does not fit; as Allocate
-  //   CANCELLED            by `cancellation`
   absl::StatusOr<Segment> OpenSegment(const SegmentOptions& options);
 
   // Asks the daemon to tell what happens: see memory_watch.h. One watch for each
   // session; a second one ends the first with ABORTED. Makes no call itself: what
   // goes wrong, the watch says.
   //   FAILED_PRECONDITION  in a forked child
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor
   absl::StatusOr<std::unique_ptr<MemoryWatch>> Watch(WatchHandlers handlers);
 
-  // As the daemon said when the session began; a request names one by its position.
-  const std::vector<BrokerDevice>& devices() const;
+  // Returns at once while there is a session, else waits for the next one.
+  //   UNAVAILABLE          there will be none: ReconnectOptions::enabled is false
+  absl::Status AwaitSession(const CallOptions& call = {});
 
-  // For logs and for finding oneself in the daemon's listings; not a secret.
+  // As the daemon said when the session began: the current one, or the last while
+  // there is none. A request names one by its position. Empty in a forked child.
+  std::vector<BrokerDevice> devices() const;
+
+  // Of the same session; for logs and for finding oneself in the daemon's listings,
+  // not a secret. 0 in a forked child.
   uint64_t session_id() const;
 
  private:
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<SessionKeeper> keeper_;
 };
 
 }  // namespace heapbroker

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
@@ -41,6 +42,10 @@ class HEAPBROKER_EXPORT Lease {
   // False after a move or a release.
   bool held() const { return block_ != nullptr; }
 
+  // Held, but its session was found to have ended: the daemon does not know it any more.
+  // What was imported stays valid.
+  bool lost() const;
+
   // Null when nothing is held.
   const std::shared_ptr<const MemoryBlock>& block() const { return block_; }
 
@@ -48,7 +53,7 @@ class HEAPBROKER_EXPORT Lease {
   const ImportFacts& facts() const;
 
   // As MemoryBlock::fd(); FAILED_PRECONDITION when nothing is held.
-  absl::StatusOr<int> fd() const;
+  absl::StatusOr<int> fd(const CallOptions& call = {}) const;
 
   // Gives the block back now. OK when nothing is held. After an error the lease
   // is still held and can be released again, except after NOT_FOUND and
@@ -56,19 +61,25 @@ class HEAPBROKER_EXPORT Lease {
   //   NOT_FOUND          the daemon does not know this lease
   //   UNAVAILABLE        the session has ended, and all its leases with it
   //   DEADLINE_EXCEEDED  the daemon did not answer in time
+  //   CANCELLED          by `call.cancellation`; it may have been released
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor to reach the daemon
   //   FAILED_PRECONDITION  this process was forked off the one that connected
-  absl::Status Release();
+  absl::Status Release(const CallOptions& call = {});
 
  private:
-  friend absl::Status ReleaseAll(std::vector<Lease> leases);
+  friend absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call);
+
+  // Nothing is held any more, and there is nothing to give back.
+  void Forget();
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<const MemoryBlock> block_;
 };
 
 // Gives many leases back in as few calls as possible (one for each connection,
-// device and 256 leases). Returns the first error; goes on with the others after it.
-HEAPBROKER_EXPORT absl::Status ReleaseAll(std::vector<Lease> leases);
+// device and 256 leases); `call` is for all of them together. Returns the first error;
+// goes on with the others after it.
+HEAPBROKER_EXPORT absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call = {});
 
 }  // namespace heapbroker
 #endif  // HEAPBROKER_LEASE_H_

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
@@ -40,16 +41,20 @@ class HEAPBROKER_EXPORT MemoryBlock {
   // block ids are unique within one of these only.
   uint64_t connection_number() const;
 
+  // ClientOptions::call_timeout of its session.
+  absl::Duration call_timeout() const;
+
   // The block's descriptor, close-on-exec and borrowed: it stays open until this
   // object ends. An import that takes ownership must be given a duplicate. The
-  // first call asks the daemon for it and waits at most the call timeout; later
-  // calls answer at once.
+  // first call asks the daemon for it; later calls answer at once, whatever became of
+  // the session.
   //   RESOURCE_EXHAUSTED   this process has no free descriptor; a later call can succeed
   //   NOT_FOUND            the lease was released, or the segment closed
   //   DEADLINE_EXCEEDED    the daemon did not answer in time; a later call can succeed
+  //   CANCELLED            by `call.cancellation`; a later call can succeed
   //   UNAVAILABLE          the session has ended
   //   FAILED_PRECONDITION  this process was forked off the one that connected
-  absl::StatusOr<int> fd() const;
+  absl::StatusOr<int> fd(const CallOptions& call = {}) const;
 
  private:
   struct HEAPBROKER_LOCAL State;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "heapbroker/client.h"
 #include "heapbroker/export.h"
@@ -50,22 +51,28 @@ struct IdleMemory {
 struct WatchHandlers {
   std::function<void(const GiveBackRequest&)> on_give_back{};
   std::function<void(const SegmentSealed&)> on_segment_sealed{};
+  // The session has ended, and all its leases with it, so nothing is idle any more.
+  // The watch goes on with the next session. For those who do not own the Client, whose
+  // SessionHandlers tell which leases they were.
+  std::function<void(const absl::Status&)> on_session_lost{};
   // The last call, unless the MemoryWatch is destroyed first: nothing more will be
   // told.
   //   ABORTED              another watch of this session took its place
   //   FAILED_PRECONDITION  the session is an observer's
-  //   UNAVAILABLE          the session has ended, or the daemon does not answer
+  //   UNAVAILABLE          the session has ended, and there will be no other: see
+  //                        ReconnectOptions::enabled
   //   UNIMPLEMENTED        the daemon is too old for this
   std::function<void(const absl::Status&)> on_end{};
 };
 
-// From Client::Watch until it is destroyed. Two threads wait in it, which cost
-// nothing while nothing happens. Keeps the session open. Thread-safe.
+// From Client::Watch until it is destroyed, over as many sessions as the Client has
+// meanwhile. Two threads wait in it, which cost nothing while nothing happens. Keeps
+// the session open, as a copy of the Client would. Thread-safe.
 class HEAPBROKER_EXPORT MemoryWatch {
  public:
   // For Client.
-  static std::unique_ptr<MemoryWatch> Start(std::shared_ptr<Connection> connection,
-                                            WatchHandlers handlers);
+  static absl::StatusOr<std::unique_ptr<MemoryWatch>> Start(std::shared_ptr<SessionKeeper> keeper,
+                                                            WatchHandlers handlers);
 
   // Ends the watch. A handler that runs at that time is waited for, and none is
   // called afterwards; in a handler, which may destroy the watch as well, it
@@ -78,7 +85,8 @@ class HEAPBROKER_EXPORT MemoryWatch {
   // believes up to what the session leases there, and asks the sessions with the
   // most first. Returns at once: reports go out at most ten times a second, of
   // those in between only the last, and none that says what the one before it
-  // said. Nothing happens once the watch has ended.
+  // said. A report that was made before on_session_lost is dropped with the session.
+  // Nothing happens once the watch has ended.
   void ReportIdle(std::vector<IdleMemory> idle);
 
  private:

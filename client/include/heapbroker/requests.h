@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "heapbroker/export.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/types.h"
 
 namespace heapbroker {
@@ -33,20 +33,6 @@ struct AllocationRequest {
   // The block reads as zeros. Otherwise it may hold what the same tenant left in
   // it; never what another tenant did.
   bool zeroed = false;
-};
-
-// Ends a waiting call from another thread. Thread-safe; one for each call.
-class HEAPBROKER_EXPORT Cancellation {
- public:
-  Cancellation();
-  ~Cancellation();
-  // The call ends with CANCELLED, also if it has not begun yet.
-  void Cancel();
-
- private:
-  friend class Client;
-  struct HEAPBROKER_LOCAL State;
-  std::shared_ptr<State> state_;
 };
 
 // The largest AllocateOptions::request_id; those above are the library's.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
@@ -51,6 +52,10 @@ class HEAPBROKER_EXPORT Segment {
   // False after a move or Close.
   bool attached() const { return connection_ != nullptr; }
 
+  // Attached, but its session was found to have ended: the daemon does not know of it
+  // any more. What was imported stays valid.
+  bool lost() const;
+
   // This process must fill the segment and seal it. False once sealed.
   bool is_writer() const { return attachment_.writer; }
 
@@ -73,11 +78,15 @@ class HEAPBROKER_EXPORT Segment {
   //   FAILED_PRECONDITION  this process is not the writer, or it is sealed
   //   NOT_FOUND            not attached any more
   //   UNAVAILABLE          the session has ended
-  absl::Status Seal(Checksum checksum);
+  //   DEADLINE_EXCEEDED    the daemon did not answer in time; whether it is sealed, a
+  //                        repetition tells: it is if that is FAILED_PRECONDITION
+  //   CANCELLED            by `call.cancellation`; the same
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor to reach the daemon
+  absl::Status Seal(Checksum checksum, const CallOptions& call = {});
 
   // Detaches now. OK when not attached. As Lease::Release, an error other than
   // NOT_FOUND and UNAVAILABLE leaves it attached.
-  absl::Status Close();
+  absl::Status Close(const CallOptions& call = {});
 
  private:
   std::shared_ptr<Connection> connection_;

@@ -88,6 +88,8 @@ using Uuid = std::array<uint8_t, 16>;
 struct BrokerHeap {
   Bytes size{};  // As the driver reports it, which is no limit.
   bool device_local = false;
+
+  friend bool operator==(const BrokerHeap&, const BrokerHeap&) = default;
 };
 
 struct BrokerMemoryType {
@@ -97,6 +99,8 @@ struct BrokerMemoryType {
   // How: at least one where `exportable`. Those that this library does not know
   // are left out.
   std::vector<HandleType> handle_types{};
+
+  friend bool operator==(const BrokerMemoryType&, const BrokerMemoryType&) = default;
 };
 
 // One device that the daemon has opened.
@@ -117,6 +121,8 @@ struct BrokerDevice {
   bool device_addresses = false;
   // Blocks of these handle types are dedicated, asked for or not.
   std::vector<HandleType> dedicated_only{};
+
+  friend bool operator==(const BrokerDevice&, const BrokerDevice&) = default;
 };
 
 // XXH3-128 of a segment's bytes, 0 to size - 1: see checksum.h.

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/memory_block.h"
 #include "heapbroker/types.h"
@@ -150,8 +151,12 @@ class HEAPBROKER_EXPORT VulkanImporter {
   //   RESOURCE_EXHAUSTED   the device's number of allocations, this process's
   //                        descriptors, or memory in the driver
   //   INTERNAL             the driver refused; the message has its error
+  //   DEADLINE_EXCEEDED, CANCELLED  as `call` says, unset: the block's call_timeout(),
+  //                        while others' imports went first; the driver is not
+  //                        interrupted once it has begun
   //   or an error of MemoryBlock::fd()
-  absl::StatusOr<DeviceBuffer> Import(const MemoryBlock& block, VkBufferUsageFlags usage);
+  absl::StatusOr<DeviceBuffer> Import(const MemoryBlock& block, VkBufferUsageFlags usage,
+                                      const CallOptions& call = {});
 
   // Records, submits to the context's queue and waits until the device is done.
   absl::Status SubmitAndWait(absl::FunctionRef<void(VkCommandBuffer)> record);

@@ -292,7 +292,7 @@ TEST_F(ClientTest, AFailedImportDoesNotCloseWhatWasFetchedUnderItsNumber) {
   std::atomic<int> fetched = -1;
   std::thread fetcher;
   EXPECT_FALSE(importer
-                   .Import(original,
+                   .Import(original, CallLimits(),
                            [&](int duplicate) {
                              close(duplicate);
                              fetcher = std::thread([&] { fetched = again.fd().value_or(-1); });
@@ -331,13 +331,13 @@ TEST_F(ClientTest, CallsOfALostDaemonAreUnavailable) {
   const std::shared_ptr<Client> client = Connect();
   ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
   daemon_.Stop();
-  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kUnavailable, "connect again"));
-  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kUnavailable, "connect again"));
+  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
+  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
   EXPECT_THAT(client->Allocate({.size = Bytes(1)}),
-              StatusIs(absl::StatusCode::kUnavailable, "connect again"));
+              StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
   EXPECT_THAT(client->OpenSegment({.name = "w", .size = Bytes(2)}),
-              StatusIs(absl::StatusCode::kUnavailable, "connect again"));
-  EXPECT_THAT(lease.Release(), StatusIs(absl::StatusCode::kUnavailable, "connect again"));
+              StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
+  EXPECT_THAT(lease.Release(), StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
   EXPECT_FALSE(lease.held());
 }
 
@@ -379,7 +379,7 @@ TEST_F(ClientTest, AForkedChildIsToldSoAndReturnsNothingOfItsParents) {
         absl::IsFailedPrecondition(client->OpenSegment({.name = "w", .size = Bytes(1)}).status());
     const absl::Status released = lease.Release();
     const bool release = absl::IsFailedPrecondition(released) &&
-                         absl::StrContains(released.message(), "connect in the child");
+                         absl::StrContains(released.message(), "fork before anything connects");
     { Lease dropped = std::move(lease); }
     _exit(allocate && fetch && open && release ? 0 : 1);
   }

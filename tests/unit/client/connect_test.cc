@@ -250,7 +250,7 @@ TEST(LostDaemonTest, ADaemonThatDiesInTheMiddleOfACallIsUnavailable) {
   ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> client,
                        Client::Connect({.runtime_dir = dir.path()}));
   EXPECT_THAT(client->Allocate({.size = Bytes(1)}),
-              StatusIs(absl::StatusCode::kUnavailable, "connect again"));
+              StatusIs(absl::StatusCode::kUnavailable, "try again when the daemon is back"));
   daemon.join();
 }
 

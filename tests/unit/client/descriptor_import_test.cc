@@ -52,7 +52,7 @@ TEST(DescriptorImporterTest, GivesTheDriverACloseOnExecDuplicateAndKeepsTheOrigi
   DescriptorImporter importer(kcmp);
   const UniqueFd original = OpenDeviceNode();
   UniqueFd taken;
-  ASSERT_THAT(importer.Import(original.get(),
+  ASSERT_THAT(importer.Import(original.get(), CallLimits(),
                               [&](int duplicate) {
                                 EXPECT_NE(duplicate, original.get());
                                 EXPECT_EQ(fcntl(duplicate, F_GETFD), FD_CLOEXEC);
@@ -70,7 +70,7 @@ TEST(DescriptorImporterTest, GivesTheDriverOfAMemoryFileAnOffsetThatNobodyElseMo
   DescriptorImporter importer(kcmp);
   const UniqueFd original(memfd_create("block", MFD_CLOEXEC));
   ASSERT_EQ(write(original.get(), "header", 6), 6);
-  EXPECT_THAT(importer.Import(original.get(),
+  EXPECT_THAT(importer.Import(original.get(), CallLimits(),
                               [&](int duplicate) {
                                 // Another process, which was sent the same open file, reads.
                                 EXPECT_EQ(lseek(duplicate, 0, SEEK_SET), 0);
@@ -89,7 +89,8 @@ TEST(DescriptorImporterTest, ClosesTheDuplicateOfADriverThatFailsAndKeepsItOpen)
   const UniqueFd original = OpenDeviceNode();
   const size_t before = DescriptorCount();
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(importer.Import(original.get(), [](int) { return kRefused; }), kRefused);
+    EXPECT_EQ(importer.Import(original.get(), CallLimits(), [](int) { return kRefused; }),
+              kRefused);
   }
   EXPECT_EQ(DescriptorCount(), before);
   EXPECT_EQ(importer.failed(), 1000u);
@@ -102,7 +103,7 @@ TEST(DescriptorImporterTest, AcceptsADriverThatFailsAndClosesIt) {
   const UniqueFd original = OpenDeviceNode();
   const size_t before = DescriptorCount();
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(importer.Import(original.get(),
+    EXPECT_EQ(importer.Import(original.get(), CallLimits(),
                               [](int duplicate) {
                                 close(duplicate);
                                 return kRefused;
@@ -119,7 +120,7 @@ TEST(DescriptorImporterTest, DoesNotCloseAForeignFileThatGotTheNumber) {
   DescriptorImporter importer(kcmp);
   const UniqueFd original = OpenDeviceNode();
   UniqueFd foreign;
-  EXPECT_EQ(importer.Import(original.get(),
+  EXPECT_EQ(importer.Import(original.get(), CallLimits(),
                             [&](int duplicate) {
                               // Another thread opens a file just after the driver closed it.
                               close(duplicate);
@@ -139,11 +140,11 @@ TEST(DescriptorImporterTest, DoesNotCloseWhatAnotherImporterGotUnderTheNumber) {
   UniqueFd taken;
   std::atomic<bool> imported = false;
   std::thread thread;
-  EXPECT_EQ(failing.Import(original.get(),
+  EXPECT_EQ(failing.Import(original.get(), CallLimits(),
                            [&](int duplicate) {
                              close(duplicate);
                              thread = std::thread([&] {
-                               EXPECT_THAT(other.Import(original.get(),
+                               EXPECT_THAT(other.Import(original.get(), CallLimits(),
                                                         [&](int second) {
                                                           taken.Reset(second);
                                                           imported = true;
@@ -164,13 +165,13 @@ TEST(DescriptorImporterTest, AForkedChildDoesNotWaitForItsParentsImport) {
   KcmpComparer kcmp;
   DescriptorImporter importer(kcmp);
   const UniqueFd original = OpenDeviceNode();
-  EXPECT_EQ(importer.Import(original.get(),
+  EXPECT_EQ(importer.Import(original.get(), CallLimits(),
                             [&](int) {
                               const pid_t child = fork();
                               if (child == 0) {
                                 alarm(10);
-                                const absl::Status status =
-                                    importer.Import(original.get(), [](int) { return kRefused; });
+                                const absl::Status status = importer.Import(
+                                    original.get(), CallLimits(), [](int) { return kRefused; });
                                 _exit(status == kRefused ? 0 : 1);
                               }
                               int status = 0;
@@ -186,7 +187,7 @@ TEST(DescriptorImporterTest, LeaksAndCountsWhenTheKernelDoesNotSay) {
   DescriptorImporter importer(unknown);
   const UniqueFd original = OpenDeviceNode();
   UniqueFd leaked;
-  EXPECT_EQ(importer.Import(original.get(),
+  EXPECT_EQ(importer.Import(original.get(), CallLimits(),
                             [&](int duplicate) {
                               leaked.Reset(duplicate);
                               return kRefused;
@@ -199,7 +200,7 @@ TEST(DescriptorImporterTest, LeaksAndCountsWhenTheKernelDoesNotSay) {
 TEST(DescriptorImporterTest, DoesNotCallTheDriverWithoutADuplicate) {
   KcmpComparer kcmp;
   DescriptorImporter importer(kcmp);
-  EXPECT_THAT(importer.Import(1'000'000,
+  EXPECT_THAT(importer.Import(1'000'000, CallLimits(),
                               [](int) {
                                 ADD_FAILURE() << "called";
                                 return absl::OkStatus();

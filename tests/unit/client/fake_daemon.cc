@@ -19,11 +19,12 @@
 namespace heapbroker {
 namespace {
 
-SessionAnswer Welcome(const v1::Device& device, uint32_t device_count) {
+SessionAnswer Welcome(const v1::Device& device, uint32_t device_count, const std::string& token,
+                      uint64_t session_id) {
   SessionAnswer answer;
   v1::Welcome& welcome = *answer.reply.mutable_welcome();
-  welcome.set_token(kFakeToken);
-  welcome.set_session_id(7);
+  welcome.set_token(token);
+  welcome.set_session_id(session_id);
   welcome.set_protocol_major(1);
   for (uint32_t i = 0; i < device_count; ++i) {
     *welcome.add_devices() = device;
@@ -64,11 +65,19 @@ v1::Device MemfdBlockSource::Device() const {
   return device;
 }
 
-FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count)
-    : source_(source), device_count_(device_count) {
+FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count) : source_(source) {
+  Start(device_count);
+}
+
+void FakeDaemon::Start(uint32_t device_count) {
+  device_count_ = device_count;
   session_ = std::make_unique<FakeSessionSocket>(
       dir_.File("session.sock"),
       [this](const v1::SessionRequest& request) { return Answer(request); });
+  StartGrpc();
+}
+
+void FakeDaemon::StartGrpc() {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + dir_.File("broker.sock"), grpc::InsecureServerCredentials());
   builder.RegisterService(this);
@@ -76,12 +85,29 @@ FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count)
   EXPECT_NE(server_, nullptr);
 }
 
+void FakeDaemon::Restart(uint32_t device_count) {
+  Stop();
+  {
+    MutexLock lock(mutex_);
+    stopping_ = false;
+    ++token_.back();
+    ++session_id_;
+    leased_.clear();
+    segments_.clear();
+    grants_.clear();
+    releases_.clear();
+    undone_.clear();
+    idle_reports_.clear();
+  }
+  Start(device_count);
+}
+
 FakeDaemon::~FakeDaemon() { Stop(); }
 
 SessionAnswer FakeDaemon::Answer(const v1::SessionRequest& request) {
-  if (request.has_hello()) return Welcome(source_.Device(), device_count_);
-  const uint64_t id = request.fetch().block_id();
   MutexLock lock(mutex_);
+  if (request.has_hello()) return Welcome(source_.Device(), device_count_, token_, session_id_);
+  const uint64_t id = request.fetch().block_id();
   const auto found = leased_.find(id);
   if (found == leased_.end()) return Refuse(5, "no such block");
   absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
@@ -100,6 +126,12 @@ void FakeDaemon::Stop() {
   server_->Shutdown(std::chrono::system_clock::now());
   server_.reset();
   unlink(dir_.File("broker.sock").c_str());
+}
+
+void FakeDaemon::BreakConnections() {
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+  StartGrpc();
 }
 
 void FakeDaemon::FailCallsWith(const grpc::Status& status) {
@@ -125,6 +157,16 @@ void FakeDaemon::ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResp
 v1::AllocateRequest FakeDaemon::last_allocate() const {
   MutexLock lock(mutex_);
   return last_allocate_;
+}
+
+void FakeDaemon::HoldCalls(bool hold) {
+  MutexLock lock(mutex_);
+  hold_calls_ = hold;
+}
+
+int FakeDaemon::held_calls() const {
+  MutexLock lock(mutex_);
+  return held_calls_;
 }
 
 void FakeDaemon::HoldAllocateReplies(bool hold) {
@@ -195,11 +237,21 @@ int FakeDaemon::waiting_calls() const {
 
 grpc::Status FakeDaemon::Check(const grpc::ServerContext& context) const {
   const auto found = context.client_metadata().find(kSessionMetadataKey);
-  if (found == context.client_metadata().end() || found->second != kFakeToken) {
+  MutexLock lock(mutex_);
+  if (found == context.client_metadata().end() || found->second != token_) {
     return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "unknown token");
   }
-  MutexLock lock(mutex_);
   return failure_;
+}
+
+grpc::Status FakeDaemon::CheckHeld(const grpc::ServerContext& context) {
+  {
+    MutexLock lock(mutex_);
+    const bool held = hold_calls_;
+    Hold(hold_calls_, context, held_calls_);
+    if (held && (context.IsCancelled() || stopping_)) return grpc::Status::CANCELLED;
+  }
+  return Check(context);
 }
 
 absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size, uint32_t device_index) {
@@ -212,12 +264,12 @@ absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size, uint32_t device_i
   return made->block;
 }
 
-void FakeDaemon::Hold(const bool& held, const grpc::ServerContext& context) {
-  ++held_replies_;
+void FakeDaemon::Hold(const bool& held, const grpc::ServerContext& context, int& count) {
+  ++count;
   while (held && !context.IsCancelled() && !stopping_) {
     changed_.WaitFor(mutex_, std::chrono::milliseconds(5));
   }
-  --held_replies_;
+  --count;
 }
 
 absl::StatusOr<v1::AllocateResponse> FakeDaemon::Grant(const v1::AllocateRequest& request) {
@@ -241,22 +293,22 @@ absl::StatusOr<v1::AllocateResponse> FakeDaemon::Grant(const v1::AllocateRequest
 
 grpc::Status FakeDaemon::Allocate(grpc::ServerContext* context, const v1::AllocateRequest* request,
                                   v1::AllocateResponse* response) {
-  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   absl::StatusOr<v1::AllocateResponse> granted = Grant(*request);
   if (!granted.ok()) return ToGrpcStatus(granted.status());
   *response = *std::move(granted);
   MutexLock lock(mutex_);
-  Hold(hold_allocate_, *context);
+  Hold(hold_allocate_, *context, held_replies_);
   if (change_allocate_) change_allocate_(*response);
   return grpc::Status::OK;
 }
 
 grpc::Status FakeDaemon::Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
                                  v1::ReleaseResponse*) {
-  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   MutexLock lock(mutex_);
   if (request->request_id() != 0) {
-    Hold(hold_undo_, *context);
+    Hold(hold_undo_, *context, held_replies_);
     undone_.push_back(*request);
     const auto found = grants_.find(request->request_id());
     if (found == grants_.end()) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such request");
@@ -314,7 +366,7 @@ void FakeDaemon::TellEvents(grpc::ServerContext& context, WatchStream& stream) {
 grpc::Status FakeDaemon::OpenSegment(grpc::ServerContext* context,
                                      const v1::OpenSegmentRequest* request,
                                      v1::OpenSegmentResponse* response) {
-  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   bool created = false;
   {
     MutexLock lock(mutex_);
@@ -361,7 +413,7 @@ FakeDaemon::Segment* FakeDaemon::FindSegment(uint64_t id) {
 grpc::Status FakeDaemon::SealSegment(grpc::ServerContext* context,
                                      const v1::SealSegmentRequest* request,
                                      v1::SealSegmentResponse*) {
-  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   {
     MutexLock lock(mutex_);
     Segment* const segment = FindSegment(request->segment_id());
@@ -375,7 +427,7 @@ grpc::Status FakeDaemon::SealSegment(grpc::ServerContext* context,
 grpc::Status FakeDaemon::CloseSegment(grpc::ServerContext* context,
                                       const v1::CloseSegmentRequest* request,
                                       v1::CloseSegmentResponse*) {
-  if (grpc::Status status = Check(*context); !status.ok()) return status;
+  if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   MutexLock lock(mutex_);
   Segment* const segment = FindSegment(request->segment_id());
   if (segment == nullptr) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such segment");

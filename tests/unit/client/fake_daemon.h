@@ -63,6 +63,11 @@ class FakeDaemon : private v1::MemoryBroker::Service {
 
   // Closes both sockets and removes them, as a daemon does that stops.
   void Stop();
+  // Ends all gRPC connections and calls, and takes new ones. The sessions go on.
+  void BreakConnections();
+  // Another daemon in its place: knows no session, lease or segment of the old one.
+  // Notes of what it was asked begin anew, too.
+  void Restart(uint32_t device_count = 1);
 
   // Each gRPC call is answered with this instead.
   void FailCallsWith(const grpc::Status& status);
@@ -71,6 +76,10 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   // Before they are sent.
   void ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change);
   void ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change);
+  // Calls but Watch do nothing for as long as this holds, and nothing at all if they end
+  // meanwhile.
+  void HoldCalls(bool hold);
+  int held_calls() const;
   // Blocks are granted, but their replies are kept for as long as this holds; a call
   // that ends meanwhile never has one.
   void HoldAllocateReplies(bool hold);
@@ -129,11 +138,15 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   // Writes what there is to tell, until the watch ends.
   void TellEvents(grpc::ServerContext& context, WatchStream& stream);
 
+  void Start(uint32_t device_count);
+  void StartGrpc();
   // The error that the call must end with, if any: no or a wrong token, or what
   // the test wants.
   grpc::Status Check(const grpc::ServerContext& context) const;
-  // Keeps a reply while `held`, which the test sets, says so.
-  void Hold(const bool& held, const grpc::ServerContext& context)
+  // The same, after it was held.
+  grpc::Status CheckHeld(const grpc::ServerContext& context);
+  // Keeps a call while `held`, which the test sets, says so, and counts it meanwhile.
+  void Hold(const bool& held, const grpc::ServerContext& context, int& count)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<v1::Block> MakeBlock(uint64_t size, uint32_t device_index);
   // What the request gets, or has already got.
@@ -141,11 +154,15 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   Segment* FindSegment(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   BlockSource& source_;
-  const uint32_t device_count_;
+  uint32_t device_count_ = 0;
   const TempDir dir_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string token_ ABSL_GUARDED_BY(mutex_) = kFakeToken;
+  uint64_t session_id_ ABSL_GUARDED_BY(mutex_) = 7;
+  bool hold_calls_ ABSL_GUARDED_BY(mutex_) = false;
+  int held_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::AllocateResponse&)> change_allocate_ ABSL_GUARDED_BY(mutex_);

@@ -134,7 +134,9 @@ TEST_F(MemoryWatchTest, ReportsAreJoinedAndTheLastOneArrives) {
   EXPECT_LE(static_cast<double>(reports.size()), 2 + 10 * seconds.count());
 }
 
-TEST_F(MemoryWatchTest, ItsEndIsTheDaemons) {
+TEST_F(MemoryWatchTest, ItsEndIsTheDaemonsWhereTheClientDoesNotConnectAgain) {
+  client_ = Client::Connect({.runtime_dir = daemon_.runtime_dir(), .reconnect = {.enabled = false}})
+                .value();
   const std::unique_ptr<MemoryWatch> watch = Watch(Notes());
   EXPECT_TRUE(WaitFor([&] { return daemon_.watches() == 1; }));
   client_.reset();
@@ -146,7 +148,7 @@ TEST_F(MemoryWatchTest, ItsEndIsTheDaemons) {
   ASSERT_TRUE(WaitForEnd());
   watch->ReportIdle({{.bytes = Bytes(1)}});
   MutexLock lock(mutex_);
-  EXPECT_FALSE(ends_[0].ok());
+  EXPECT_THAT(ends_[0], StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
 }
 
 TEST_F(MemoryWatchTest, TellsWhyItWasRefused) {

@@ -120,7 +120,8 @@ TEST_F(SegmentTest, CancellationBeforeTheCallEndsItAtOnce) {
   SegmentOptions options = Weights();
   options.cancellation = std::make_shared<Cancellation>();
   options.cancellation->Cancel();
-  EXPECT_THAT(client_->OpenSegment(options), StatusIs(absl::StatusCode::kCancelled, "weights"));
+  EXPECT_THAT(client_->OpenSegment(options),
+              StatusIs(absl::StatusCode::kCancelled, "before it began"));
   EXPECT_EQ(daemon_.segment_users("weights"), 0);
 }
 
@@ -132,7 +133,8 @@ TEST_F(SegmentTest, ADaemonThatEndsEndsTheWait) {
   });
   EXPECT_FALSE(Connect()->OpenSegment(Weights()).ok());
   stopper.join();
-  EXPECT_THAT(writer.Seal(kChecksum), StatusIs(absl::StatusCode::kUnavailable, "connect again"));
+  EXPECT_THAT(writer.Seal(kChecksum),
+              StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
 }
 
 }  // namespace

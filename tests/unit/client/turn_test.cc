@@ -3,11 +3,12 @@
 
 #include "client/transport/turn.h"
 
-#include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace heapbroker {
 namespace {
@@ -31,9 +32,10 @@ TEST(TurnTest, OnlyOneThreadHasIt) {
 TEST(TurnTest, WaitingEndsWithItsTimeout) {
   Turn turn;
   TurnHolder first(turn);
-  TurnHolder second(turn, absl::Milliseconds(1));
-  EXPECT_TRUE(first.holds());
-  EXPECT_FALSE(second.holds());
+  TurnHolder second(turn, CallLimits(absl::Milliseconds(1)), "another one works");
+  EXPECT_THAT(first.status(), IsOk());
+  EXPECT_THAT(second.status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, "another one works for 1ms"));
 }
 
 TEST(TurnTest, WaitingForCenturiesEndsWhenTheTurnIsGiven) {
@@ -52,11 +54,24 @@ TEST(TurnTest, WaitingForCenturiesEndsWhenTheTurnIsGiven) {
 
 TEST(TurnTest, AHolderThatWaitedInVainGivesNothingAway) {
   Turn turn;
-  ASSERT_TRUE(turn.Take());
-  { TurnHolder in_vain(turn, absl::ZeroDuration()); }
-  EXPECT_FALSE(turn.Take(absl::ZeroDuration()));
+  const CallLimits now_or_never(absl::ZeroDuration());
+  ASSERT_THAT(turn.Take({}, ""), IsOk());
+  { TurnHolder in_vain(turn, now_or_never, ""); }
+  EXPECT_FALSE(turn.Take(now_or_never, "").ok());
   turn.Give();
-  EXPECT_TRUE(turn.Take(absl::ZeroDuration()));
+  EXPECT_THAT(turn.Take(now_or_never, ""), IsOk());
+}
+
+TEST(TurnTest, WaitingEndsByCancellationAlsoIfThatCameFirst) {
+  Turn turn;
+  TurnHolder first(turn);
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::thread canceller([&] { cancellation->Cancel(); });
+  const CallLimits limits(absl::InfiniteDuration(), cancellation);
+  EXPECT_THAT(turn.Take(limits, "another one works"),
+              StatusIs(absl::StatusCode::kCancelled, "cancelled while another one works"));
+  canceller.join();
+  EXPECT_THAT(turn.Take(limits, ""), StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
 }  // namespace
