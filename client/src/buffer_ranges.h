@@ -5,19 +5,22 @@
 #ifndef CLIENT_SRC_BUFFER_RANGES_H_
 #define CLIENT_SRC_BUFFER_RANGES_H_
 
-#include "heapbroker/memory_manager.h"
+#include "client/src/arena.h"
+#include "heapbroker/buffer_range.h"
 #include "heapbroker/vulkan_importer.h"
 
 namespace heapbroker {
 
-// The range must lie in the buffer.
-inline BufferRange RangeOf(const DeviceBuffer& buffer, Bytes offset, Bytes size) {
-  void* const mapped = buffer.mapped();
-  return {.buffer = &buffer,
-          .offset = offset,
-          .size = size,
-          .host = mapped == nullptr ? nullptr : static_cast<char*>(mapped) + offset.count()};
+inline BufferRange WholeOf(const DeviceBuffer& buffer) {
+  return BufferRange(buffer, Bytes(0), buffer.size());
 }
+
+// What kernels and copies do with the memory of a model, and device addresses where
+// both the block and the device have them.
+VkBufferUsageFlags ArenaUsage(const ImportFacts& facts, const VulkanContext& context);
+
+// Cuts `range`, whose alignment counts from its address: see ArenaAllocator::Allocate.
+Arena ArenaOver(const BufferRange& range);
 
 }  // namespace heapbroker
 #endif  // CLIENT_SRC_BUFFER_RANGES_H_

@@ -32,8 +32,9 @@ SegmentAllocator::SegmentAllocator(const Client& client, VulkanImporter& importe
       run_(std::move(run)),
       staging_(client, importer, kStagingBytes) {}
 
-absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(
-    const Client& client, VulkanImporter& importer, Segment segment, VkBufferUsageFlags usage) {
+absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(const Client& client,
+                                                                           VulkanImporter& importer,
+                                                                           Segment segment) {
   std::vector<Bytes> sizes;
   for (const auto& block : segment.blocks()) sizes.push_back(block->facts().size);
   HB_ASSIGN_OR_RETURN(BlockRun run, BlockRun::Of(sizes));
@@ -45,16 +46,17 @@ absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(
   std::unique_ptr<SegmentAllocator> allocator(
       new SegmentAllocator(client, importer, std::move(segment), std::move(run)));
   for (const auto& block : allocator->segment_.blocks()) {
-    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer.Import(*block, usage));
+    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                        importer.Import(*block, ArenaUsage(block->facts(), importer.context())));
     allocator->buffers_.push_back(std::move(buffer));
   }
   return allocator;
 }
 
-absl::StatusOr<BufferRange> SegmentAllocator::Get(Bytes offset, Bytes size) const {
+absl::StatusOr<BufferRange> SegmentAllocator::get_offset_address(Bytes offset, Bytes size) const {
   HB_ASSIGN_OR_RETURN(const BlockRun::Piece piece, run_.Locate(offset, size));
-  if (buffers_.empty()) return BufferRange{};
-  return RangeOf(buffers_[piece.block], piece.offset, piece.size);
+  if (buffers_.empty()) return BufferRange();
+  return BufferRange(buffers_[piece.block], piece.offset, piece.size);
 }
 
 absl::Status SegmentAllocator::CheckFilling(absl::string_view what) const {
@@ -102,7 +104,7 @@ absl::StatusOr<Checksum> SegmentAllocator::ComputeChecksum() {
 
 absl::Status SegmentAllocator::Seal() {
   HB_RETURN_IF_ERROR(CheckFilling("Seal"));
-  // The application may have written through BufferRange::host.
+  // The application may have written through a range's host().
   for (const DeviceBuffer& buffer : buffers_) {
     if (buffer.mapped() != nullptr) HB_RETURN_IF_ERROR(buffer.Flush(Bytes(0), buffer.size()));
   }

@@ -13,7 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "client/src/ranges.h"
 #include "client/src/staging.h"
-#include "heapbroker/memory_manager.h"
+#include "heapbroker/allocators.h"
+#include "heapbroker/client.h"
 #include "heapbroker/segment.h"
 #include "heapbroker/vulkan_importer.h"
 
@@ -25,8 +26,7 @@ class SegmentAllocator final : public ConstantAllocator {
   // not attached makes an allocator of size zero.
   static absl::StatusOr<std::unique_ptr<SegmentAllocator>> Create(const Client& client,
                                                                   VulkanImporter& importer,
-                                                                  Segment segment,
-                                                                  VkBufferUsageFlags usage);
+                                                                  Segment segment);
 
   // In the segment's order. Whoever made the allocator acquires them before use,
   // and releases them at the end.
@@ -35,7 +35,7 @@ class SegmentAllocator final : public ConstantAllocator {
   Bytes size() const override { return run_.size(); }
   bool must_fill() const override { return segment_.is_writer(); }
   const std::vector<Bytes>& block_starts() const override { return run_.starts(); }
-  absl::StatusOr<BufferRange> Get(Bytes offset, Bytes size) const override;
+  absl::StatusOr<BufferRange> get_offset_address(Bytes offset, Bytes size) const override;
   absl::Status Write(Bytes offset, const void* data, Bytes size) override;
   absl::Status Seal() override;
   Checksum checksum() const override { return segment_.checksum().value_or(Checksum{}); }

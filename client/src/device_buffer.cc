@@ -35,7 +35,9 @@ VkBufferMemoryBarrier WholeBuffer(VkBuffer buffer) {
 
 }  // namespace
 
-VkBuffer DeviceBuffer::handle() const { return valid() ? state_->handle() : VK_NULL_HANDLE; }
+VkBuffer DeviceBuffer::handle() const {
+  return valid() ? state_->buffer().handle() : VK_NULL_HANDLE;
+}
 
 VkDeviceMemory DeviceBuffer::memory() const {
   return valid() ? state_->memory->handle() : VK_NULL_HANDLE;
@@ -49,6 +51,10 @@ const ImportFacts& DeviceBuffer::facts() const {
 }
 
 void* DeviceBuffer::mapped() const { return valid() ? state_->memory->mapped() : nullptr; }
+
+std::optional<uint64_t> DeviceBuffer::device_address() const {
+  return valid() ? state_->device_address : std::nullopt;
+}
 
 absl::StatusOr<std::optional<VkMappedMemoryRange>> DeviceBuffer::SyncRange(Bytes offset,
                                                                            Bytes size) const {

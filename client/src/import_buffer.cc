@@ -52,6 +52,16 @@ absl::StatusOr<ImportBuffer> ImportBuffer::CreateDedicated(VkDevice device,
   return buffer;
 }
 
+std::optional<uint64_t> ImportBuffer::DeviceAddress() const {
+  // The first is Vulkan 1.2's name; a device of 1.1 has the extension's.
+  PFN_vkVoidFunction found = vkGetDeviceProcAddr(device_, "vkGetBufferDeviceAddress");
+  if (found == nullptr) found = vkGetDeviceProcAddr(device_, "vkGetBufferDeviceAddressKHR");
+  if (found == nullptr) return std::nullopt;
+  const VkBufferDeviceAddressInfo info{.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                       .buffer = handle_};
+  return reinterpret_cast<PFN_vkGetBufferDeviceAddress>(found)(device_, &info);
+}
+
 ImportBuffer::ImportBuffer(VkDevice device, VkBuffer handle) : device_(device), handle_(handle) {
   vkGetBufferMemoryRequirements(device_, handle_, &requirements_);
 }

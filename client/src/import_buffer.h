@@ -5,6 +5,9 @@
 #ifndef CLIENT_SRC_IMPORT_BUFFER_H_
 #define CLIENT_SRC_IMPORT_BUFFER_H_
 
+#include <cstdint>
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "heapbroker/types.h"
 #include "vulkan/vulkan.h"
@@ -31,6 +34,10 @@ class ImportBuffer {
 
   VkBuffer handle() const { return handle_; }
   const VkMemoryRequirements& requirements() const { return requirements_; }
+
+  // Of the first byte. The buffer must be bound, and made for this; the device must
+  // have the feature. Empty where the driver has no such call all the same.
+  std::optional<uint64_t> DeviceAddress() const;
 
  private:
   ImportBuffer(VkDevice device, VkBuffer handle);

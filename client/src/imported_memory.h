@@ -96,8 +96,8 @@ class ImportedMemory {
 };
 
 struct DeviceBuffer::State {
-  VkBuffer handle() const {
-    return own_buffer ? own_buffer->handle() : memory->dedicated_buffer()->handle();
+  const ImportBuffer& buffer() const {
+    return own_buffer ? *own_buffer : *memory->dedicated_buffer();
   }
   // Who else may own the memory.
   uint32_t others_queue_family() const {
@@ -111,6 +111,7 @@ struct DeviceBuffer::State {
   std::shared_ptr<const ImportedMemory> memory;
   // Goes before the memory. Empty where the memory is dedicated.
   std::optional<ImportBuffer> own_buffer;
+  std::optional<uint64_t> device_address;
 };
 
 }  // namespace heapbroker

@@ -3,12 +3,13 @@
 
 #include "heapbroker/memory_manager.h"
 
-#include <optional>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "client/src/block_allocators.h"
+#include "client/src/buffer_ranges.h"
 #include "client/src/constant_allocator.h"
+#include "client/src/plan_requests.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/lease.h"
 #include "heapbroker/segment.h"
@@ -17,50 +18,19 @@
 namespace heapbroker {
 namespace {
 
-// What kernels and copies do with the memory of a model.
-constexpr VkBufferUsageFlags kUsage =
-    VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
-    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+// Hands out the leased buffers in the order in which the plan asked for them.
+class NextBuffer {
+ public:
+  explicit NextBuffer(const std::vector<DeviceBuffer>& buffers) : next_(buffers.begin()) {}
 
-absl::Status CheckPlan(const MemoryPlan& plan) {
-  if (plan.constant_name.empty() != (plan.constant_size == Bytes(0))) {
-    return absl::InvalidArgumentError(
-        "MemoryPlan: constant_name and constant_size must both be set, or neither");
+  // Of no buffer where nothing was asked for.
+  BufferRange For(const ArenaPlan& arena) {
+    return arena.size == Bytes(0) ? BufferRange() : WholeOf(*next_++);
   }
-  for (size_t i = 0; i < plan.non_constant_sizes.size(); ++i) {
-    if (plan.non_constant_sizes[i] == Bytes(0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "MemoryPlan: non_constant_sizes[", i, "] is 0; every memory id needs at least a byte"));
-    }
-  }
-  return absl::OkStatus();
-}
 
-absl::StatusOr<Segment> OpenConstants(Client& client, const MemoryPlan& plan) {
-  if (plan.constant_size == Bytes(0)) return Segment();
-  return client.OpenSegment({.name = plan.constant_name,
-                             .size = plan.constant_size,
-                             .memory = plan.constant_kind,
-                             .timeout = plan.constant_timeout});
-}
-
-// Everything but the segment: the planned buffers in order, then the arenas that
-// have a size.
-std::vector<AllocationRequest> RequestsOf(const MemoryPlan& plan) {
-  std::vector<AllocationRequest> requests;
-  for (const Bytes size : plan.non_constant_sizes) {
-    requests.push_back(
-        {.size = size, .alignment = kMaxBlockAlignment, .memory = plan.non_constant_kind});
-  }
-  const std::pair<Bytes, MemoryKind> arenas[] = {
-      {plan.runtime_size, plan.runtime_kind},
-      {plan.kernel_temporary_size, plan.kernel_temporary_kind}};
-  for (const auto& [size, kind] : arenas) {
-    if (size == Bytes(0)) continue;
-    requests.push_back({.size = size, .alignment = kMaxBlockAlignment, .memory = kind});
-  }
-  return requests;
-}
+ private:
+  std::vector<DeviceBuffer>::const_iterator next_;
+};
 
 }  // namespace
 
@@ -69,30 +39,40 @@ struct MemoryManager::State {
   explicit State(VulkanImporter& vulkan_importer) : importer(vulkan_importer) {}
   ~State();
 
-  absl::Status ImportLeases(const MemoryPlan& plan);
+  absl::Status OpenConstants(Client& client, const MemoryPlan& plan);
+  absl::Status LeaseAndImport(Client& client, const MemoryPlan& plan);
   absl::Status Acquire();
+  void MakeAllocators(const Client& client, const MemoryPlan& plan);
 
   VulkanImporter& importer;
   std::vector<Lease> leases;
+  std::vector<DeviceBuffer> leased;  // In the order of `leases`.
   std::unique_ptr<SegmentAllocator> constant;
   std::unique_ptr<PlannedAllocator> non_constant;
   std::unique_ptr<BufferArena> runtime;
   std::unique_ptr<BufferArena> kernel_temporary;
-  std::vector<DeviceBuffer> leased;    // In the order of `leases`.
   std::vector<DeviceBuffer> acquired;  // Owned by this device's queue family now.
 };
 
-absl::Status MemoryManager::State::ImportLeases(const MemoryPlan& plan) {
+absl::Status MemoryManager::State::OpenConstants(Client& client, const MemoryPlan& plan) {
+  Segment segment;
+  if (!plan.constant.name.empty()) {
+    HB_ASSIGN_OR_RETURN(segment, client.OpenSegment(SegmentOf(plan)));
+  }
+  HB_ASSIGN_OR_RETURN(constant, SegmentAllocator::Create(client, importer, std::move(segment)));
+  return absl::OkStatus();
+}
+
+absl::Status MemoryManager::State::LeaseAndImport(Client& client, const MemoryPlan& plan) {
+  const std::vector<AllocationRequest> requests = LeasesOf(plan);
+  if (requests.empty()) return absl::OkStatus();
+  HB_ASSIGN_OR_RETURN(leases, client.AllocateAll(requests, plan.options));
   for (const Lease& lease : leases) {
-    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer.Import(*lease.block(), kUsage));
+    HB_ASSIGN_OR_RETURN(
+        DeviceBuffer buffer,
+        importer.Import(*lease.block(), ArenaUsage(lease.facts(), importer.context())));
     leased.push_back(std::move(buffer));
   }
-  auto next = leased.begin() + static_cast<std::ptrdiff_t>(plan.non_constant_sizes.size());
-  non_constant =
-      std::make_unique<PlannedAllocator>(std::vector<DeviceBuffer>(leased.begin(), next));
-  runtime = std::make_unique<BufferArena>(plan.runtime_size == Bytes(0) ? DeviceBuffer() : *next++);
-  kernel_temporary = std::make_unique<BufferArena>(
-      plan.kernel_temporary_size == Bytes(0) ? DeviceBuffer() : *next++);
   return absl::OkStatus();
 }
 
@@ -104,14 +84,31 @@ absl::Status MemoryManager::State::Acquire() {
   return absl::OkStatus();
 }
 
+void MemoryManager::State::MakeAllocators(const Client& client, const MemoryPlan& plan) {
+  NextBuffer next(leased);
+  std::vector<PlannedAllocator::Memory> memories;
+  for (const ArenaPlan& arena : plan.non_constant) {
+    memories.push_back({.range = next.For(arena), .name = arena.name});
+  }
+  non_constant = std::make_unique<PlannedAllocator>(std::move(memories));
+  runtime = std::make_unique<BufferArena>(next.For(plan.runtime));
+  const BufferRange temporary = next.For(plan.kernel_temporary);
+  if (!plan.kernel_temporary_overflow) {
+    kernel_temporary = std::make_unique<BufferArena>(temporary);
+    return;
+  }
+  kernel_temporary = std::make_unique<BufferArena>(
+      temporary, *plan.kernel_temporary_overflow,
+      std::make_unique<FurtherBlocks>(client, importer, FurtherLeaseOf(plan),
+                                      FurtherOptionsOf(plan)));
+}
+
 MemoryManager::State::~State() {
   // Nobody is left to hear of errors; the memory goes back in any case.
   importer.ReleaseAll(acquired).IgnoreError();
   acquired.clear();
-  leased.clear();
   kernel_temporary.reset();
-  runtime.reset();
-  non_constant.reset();
+  leased.clear();
   ReleaseAll(std::move(leases)).IgnoreError();
 }
 
@@ -123,18 +120,12 @@ absl::StatusOr<std::unique_ptr<MemoryManager>> MemoryManager::Create(const Clien
                                                                      const MemoryPlan& plan) {
   HB_RETURN_IF_ERROR(CheckPlan(plan));
   Client session = client;
+  // Gives everything back on the way out, unless all of it is there.
   auto state = std::make_unique<State>(importer);
-  // First, because it may wait for long: a process that waits should hold nothing
-  // that the one it waits for could need.
-  HB_ASSIGN_OR_RETURN(Segment segment, OpenConstants(session, plan));
-  HB_ASSIGN_OR_RETURN(state->constant,
-                      SegmentAllocator::Create(session, importer, std::move(segment), kUsage));
-  const std::vector<AllocationRequest> requests = RequestsOf(plan);
-  if (!requests.empty()) {
-    HB_ASSIGN_OR_RETURN(state->leases, session.AllocateAll(requests));
-  }
-  HB_RETURN_IF_ERROR(state->ImportLeases(plan));
+  HB_RETURN_IF_ERROR(state->OpenConstants(session, plan));
+  HB_RETURN_IF_ERROR(state->LeaseAndImport(session, plan));
   HB_RETURN_IF_ERROR(state->Acquire());
+  state->MakeAllocators(session, plan);
   return std::unique_ptr<MemoryManager>(new MemoryManager(std::move(state)));
 }
 

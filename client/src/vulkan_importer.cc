@@ -254,6 +254,10 @@ absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
                                         buffer->memory->handle(), 0),
                      "vkBindBufferMemory"));
   }
+  if (!buffer->own_buffer) usage = DedicatedUsage(buffer->facts);
+  if ((usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0) {
+    buffer->device_address = buffer->buffer().DeviceAddress();
+  }
   DeviceBuffer result;
   result.state_ = buffer;
   return result;

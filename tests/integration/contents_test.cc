@@ -12,6 +12,9 @@
 namespace heapbroker {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class ContentsTest : public DaemonFixture {};
 
 TEST_F(ContentsTest, AnotherProcessOfTheTenantReadsWhatTheLastOneLeft) {
@@ -63,6 +66,34 @@ TEST_F(ContentsTest, FreshMemoryIsZeroAfterAnotherSessionFilledItAndDied) {
   ASSERT_OK_AND_ASSIGN(const std::string read, reader->Ask("fetch b"));
   EXPECT_NE(read, written);
   EXPECT_THAT(reader->Ask("zeros b"), IsOk());
+}
+
+// A segment is how two processes hold one block; nothing but the contract of sealed
+// ones, which this test breaks, keeps the second from writing.
+TEST_F(ContentsTest, TwoRangesOfOneBlockWrittenByTwoProcessesDoNotOverlap) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const auto one = StartClient("one");
+  const auto other = StartClient("other");
+  ASSERT_TRUE(one != nullptr && other != nullptr);
+  ASSERT_THAT(one->Ask("open s shared 1000000"), IsOk());
+  ASSERT_THAT(one->Ask("fill s 0 1000000 1"), IsOk());
+  ASSERT_THAT(one->Ask("seal-unread s"), IsOk());
+  ASSERT_THAT(other->Ask("attach s shared"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const std::string files, one->Ask("fetch s"));
+  ASSERT_EQ(other->Ask("fetch s").value(), files);
+  EXPECT_THAT(files, Not(HasSubstr(","))) << "more than one block";
+
+  // Neither begins or ends at a page, and between them one byte is nobody's.
+  ASSERT_THAT(one->Ask("fill s 333 444444 2"), IsOk());
+  ASSERT_THAT(other->Ask("fill s 444778 500000 3"), IsOk());
+  ASSERT_THAT(one->Ask("fill s 333 444444 4"), IsOk());
+  for (const auto& process : {one.get(), other.get()}) {
+    EXPECT_THAT(process->Ask("check s 0 333 1"), IsOk());
+    EXPECT_THAT(process->Ask("check s 333 444444 4"), IsOk());
+    EXPECT_THAT(process->Ask("check s 444777 1 1"), IsOk());
+    EXPECT_THAT(process->Ask("check s 444778 500000 3"), IsOk());
+    EXPECT_THAT(process->Ask("check s 944778 55222 1"), IsOk());
+  }
 }
 
 TEST_F(ContentsTest, TheDeviceOfOneProcessReadsWhatTheHostOfAnotherWrote) {

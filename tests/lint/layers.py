@@ -16,6 +16,7 @@ THIRD_PARTY = {
     "abseil": r"absl/",
     "benchmark": r"benchmark/",
     "cli11": r"CLI/",
+    "executorch": r"executorch/",
     "grpc": r"grpc/(?!health/)|grpcpp/|.*\.grpc\.pb\.h$",
     "gtest": r"gtest/|gmock/",
     "json": r"nlohmann/",
@@ -89,6 +90,8 @@ LAYERS = {
 # Files that may include more than their layer: path prefix -> groups.
 FILES = {
     "common/posix/logging": ("spdlog",),
+    # Used only where ExecuTorch is present.
+    "client/include/heapbroker/executorch.h": ("executorch",),
     "client/include/heapbroker/vulkan_importer.h": ("vulkan",),
 }
 

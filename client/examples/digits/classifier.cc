@@ -41,8 +41,8 @@ void RecordBarrier(VkCommandBuffer commands, Access from, Access to) {
 
 void RecordCopy(VkCommandBuffer commands, const BufferRange& from, const BufferRange& to,
                 Bytes size) {
-  const VkBufferCopy region{from.offset.count(), to.offset.count(), size.count()};
-  vkCmdCopyBuffer(commands, from.buffer->handle(), to.buffer->handle(), 1, &region);
+  const VkBufferCopy region{from.offset().count(), to.offset().count(), size.count()};
+  vkCmdCopyBuffer(commands, from.buffer().handle(), to.buffer().handle(), 1, &region);
 }
 
 }  // namespace
@@ -58,15 +58,15 @@ uint32_t ChooseBatch(const Model& model, uint32_t image_count,
 
 heapbroker::MemoryPlan PlanMemory(const Model& model, uint32_t batch) {
   heapbroker::MemoryPlan plan;
-  plan.constant_size = Bytes(model.weights_size());
-  plan.non_constant_sizes.push_back(FloatBytes(batch, model.inputs()));
+  plan.constant.size = Bytes(model.weights_size());
+  plan.non_constant.push_back({.size = FloatBytes(batch, model.inputs()), .name = "images"});
   for (const Layer& layer : model.layers()) {
-    plan.non_constant_sizes.push_back(FloatBytes(batch, layer.outputs));
+    plan.non_constant.push_back({.size = FloatBytes(batch, layer.outputs)});
   }
-  // The scores begin at an aligned offset after the images.
-  plan.kernel_temporary_size =
-      FloatBytes(batch, model.inputs()) + kAlignment + FloatBytes(batch, model.outputs());
-  plan.kernel_temporary_kind = heapbroker::MemoryKind::kHostVisible;
+  // The scores begin at an aligned address after the images.
+  plan.kernel_temporary = {
+      .size = FloatBytes(batch, model.inputs()) + kAlignment + FloatBytes(batch, model.outputs()),
+      .memory = heapbroker::MemoryKind::kHostVisible};
   return plan;
 }
 
@@ -93,8 +93,8 @@ absl::Status Classifier::BindMemory() {
   };
   Wanted all[] = {{upload_, arena.Allocate(inputs_size, kAlignment)},
                   {download_, arena.Allocate(scores_size, kAlignment)},
-                  {inputs_, planned.Get(0, Bytes(0), inputs_size)},
-                  {scores_, planned.Get(last, Bytes(0), scores_size)}};
+                  {inputs_, planned.get_offset_address(0, Bytes(0), inputs_size)},
+                  {scores_, planned.get_offset_address(last, Bytes(0), scores_size)}};
   for (Wanted& wanted : all) {
     if (!wanted.got.ok()) return wanted.got.status();
     wanted.range = *wanted.got;
@@ -109,16 +109,16 @@ absl::Status Classifier::BindLayer(uint32_t number) {
   const heapbroker::HierarchicalAllocator& planned = *memory.get_non_constant_allocator();
 
   const absl::StatusOr<BufferRange> weight =
-      weights.Get(Bytes(layer.weight.offset), Bytes(layer.weight.size));
+      weights.get_offset_address(Bytes(layer.weight.offset), Bytes(layer.weight.size));
   if (!weight.ok()) return weight.status();
   const absl::StatusOr<BufferRange> bias =
-      weights.Get(Bytes(layer.bias.offset), Bytes(layer.bias.size));
+      weights.get_offset_address(Bytes(layer.bias.offset), Bytes(layer.bias.size));
   if (!bias.ok()) return bias.status();
   const absl::StatusOr<BufferRange> inputs =
-      planned.Get(number - 1, Bytes(0), FloatBytes(batch, layer.inputs));
+      planned.get_offset_address(number - 1, Bytes(0), FloatBytes(batch, layer.inputs));
   if (!inputs.ok()) return inputs.status();
   const absl::StatusOr<BufferRange> outputs =
-      planned.Get(number, Bytes(0), FloatBytes(batch, layer.outputs));
+      planned.get_offset_address(number, Bytes(0), FloatBytes(batch, layer.outputs));
   if (!outputs.ok()) return outputs.status();
 
   const absl::StatusOr<VkDescriptorSet> binding =
@@ -142,22 +142,25 @@ absl::Status Classifier::RunBatch(absl::Span<const uint8_t> pixels,
                                   std::vector<uint32_t>& answers) {
   const uint32_t width = resources_.model.outputs();
   const auto images = static_cast<uint32_t>(pixels.size() / resources_.model.inputs());
-  const Bytes scores_size = FloatBytes(images, width);
 
-  auto* input = static_cast<float*>(upload_.host);
-  for (size_t i = 0; i < pixels.size(); ++i) input[i] = static_cast<float>(pixels[i]) / 255.0f;
-  absl::Status status = upload_.buffer->Flush(upload_.offset, Bytes(pixels.size() * sizeof(float)));
+  const absl::StatusOr<void*> input = upload_.host();
+  if (!input.ok()) return input.status();
+  const absl::StatusOr<void*> scores = download_.host();
+  if (!scores.ok()) return scores.status();
+
+  auto* next = static_cast<float*>(*input);
+  for (const uint8_t pixel : pixels) *next++ = static_cast<float>(pixel) / 255.0f;
+  absl::Status status = upload_.Part(Bytes(0), Bytes(pixels.size() * sizeof(float))).Flush();
   if (!status.ok()) return status;
 
   status = resources_.importer.SubmitAndWait(
       [&](VkCommandBuffer commands) { Record(commands, images); });
   if (!status.ok()) return status;
 
-  status = download_.buffer->Invalidate(download_.offset, scores_size);
+  status = download_.Part(Bytes(0), FloatBytes(images, width)).Invalidate();
   if (!status.ok()) return status;
-  const auto* scores = static_cast<const float*>(download_.host);
   for (uint32_t image = 0; image < images; ++image) {
-    const float* first = scores + size_t{image} * width;
+    const float* first = static_cast<const float*>(*scores) + size_t{image} * width;
     answers.push_back(static_cast<uint32_t>(std::max_element(first, first + width) - first));
   }
   return absl::OkStatus();

@@ -125,14 +125,14 @@ absl::Status LinearPipeline::CreatePool(uint32_t max_bindings) {
 
 absl::Status LinearPipeline::CheckRange(const char* what,
                                         const heapbroker::BufferRange& range) const {
-  if (range.offset.count() % limits_.minStorageBufferOffsetAlignment != 0) {
+  if (range.offset().count() % limits_.minStorageBufferOffsetAlignment != 0) {
     return absl::OutOfRangeError(
-        absl::StrCat("the ", what, " begins at byte ", range.offset.count(),
+        absl::StrCat("the ", what, " begins at byte ", range.offset().count(),
                      " of its buffer, but this device needs a ", "multiple of ",
                      limits_.minStorageBufferOffsetAlignment));
   }
-  if (range.size == heapbroker::Bytes() || range.size.count() > limits_.maxStorageBufferRange) {
-    return absl::OutOfRangeError(absl::StrCat("the ", what, " has ", range.size.count(),
+  if (range.size() == heapbroker::Bytes() || range.size().count() > limits_.maxStorageBufferRange) {
+    return absl::OutOfRangeError(absl::StrCat("the ", what, " has ", range.size().count(),
                                               " bytes; this device can bind 1 to ",
                                               limits_.maxStorageBufferRange, " at once"));
   }
@@ -166,7 +166,7 @@ absl::StatusOr<VkDescriptorSet> LinearPipeline::Bind(const LinearBuffers& buffer
   std::array<VkWriteDescriptorSet, kBufferCount> writes{};
   for (uint32_t i = 0; i < kBufferCount; ++i) {
     const heapbroker::BufferRange& range = bindings[i].range;
-    ranges[i] = {range.buffer->handle(), range.offset.count(), range.size.count()};
+    ranges[i] = {range.buffer().handle(), range.offset().count(), range.size().count()};
     writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
     writes[i].dstSet = set;
     writes[i].dstBinding = i;

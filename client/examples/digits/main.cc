@@ -117,8 +117,8 @@ absl::Status ProvideMemory(const Options& options, const Model& model, Session& 
   const absl::StatusOr<heapbroker::Checksum> checksum = WeightsChecksum(model);
   if (!checksum.ok()) return checksum.status();
   heapbroker::MemoryPlan plan = PlanMemory(model, session.batch);
-  plan.constant_name = options.segment.empty() ? SegmentName(*checksum) : options.segment;
-  const std::string segment = absl::StrCat("segment \"", plan.constant_name, "\"");
+  plan.constant.name = options.segment.empty() ? SegmentName(*checksum) : options.segment;
+  const std::string segment = absl::StrCat("segment \"", plan.constant.name, "\"");
 
   absl::StatusOr<std::unique_ptr<heapbroker::MemoryManager>> memory =
       heapbroker::MemoryManager::Create(*session.client, *session.importer, plan);
@@ -140,7 +140,7 @@ absl::Status ProvideMemory(const Options& options, const Model& model, Session& 
   if (!classifier.ok()) return classifier.status();
   session.classifier = *std::move(classifier);
   step.detail = absl::StrCat(*origin == WeightsOrigin::kLoaded ? "loaded" : "attached", ", ",
-                             heapbroker::FormatBytes(plan.constant_size), " in ", segment);
+                             heapbroker::FormatBytes(plan.constant.size), " in ", segment);
   return absl::OkStatus();
 }
 

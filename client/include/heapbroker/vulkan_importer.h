@@ -83,6 +83,10 @@ class DeviceBuffer {
   // Mapped once, with the import.
   void* mapped() const;
 
+  // What shaders take for a pointer to the first byte. Only of a buffer that was
+  // made with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT.
+  std::optional<uint64_t> device_address() const;
+
   // For memory that is not host-coherent; both do nothing where it is. Flush
   // after the host wrote and before the device reads or the block is released
   // or sealed; Invalidate after the device (or another process) wrote, the work

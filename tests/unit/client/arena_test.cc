@@ -39,7 +39,6 @@ TEST(ArenaTest, ARefusedRequestChangesNothing) {
   EXPECT_THAT(arena.Allocate(Bytes(60), Bytes(64)),
               StatusIs(absl::StatusCode::kResourceExhausted, "33 of 100 bytes are used"));
   EXPECT_EQ(arena.used(), Bytes(33));
-  EXPECT_EQ(arena.peak(), Bytes(33));
   EXPECT_EQ(arena.Allocate(Bytes(67), Bytes(1)).value(), Bytes(33));
 }
 
@@ -66,14 +65,30 @@ TEST(ArenaTest, AnEmptyRequestTakesNothingEvenWhenFull) {
   EXPECT_EQ(arena.used(), Bytes(10));
 }
 
-TEST(ArenaTest, ResetGivesEverythingBackAndKeepsThePeak) {
+TEST(ArenaTest, ItIsTheAddressThatIsAligned) {
+  // As a mapping that begins 16 bytes before a multiple of 4096.
+  Arena arena(Bytes(10'000), 0x7f0000000ff0);
+  EXPECT_EQ(arena.Allocate(Bytes(1), Bytes(16)).value(), Bytes(0));
+  EXPECT_EQ(arena.Allocate(Bytes(1), Bytes(4096)).value(), Bytes(16));
+  EXPECT_EQ(arena.Allocate(Bytes(1), Bytes(256)).value(), Bytes(16 + 256));
+  EXPECT_EQ(arena.Allocate(Bytes(1), Bytes(8192)).value(), Bytes(16 + 4096));
+  EXPECT_THAT(arena.Allocate(Bytes(1), Bytes(uint64_t{1} << 63)),
+              StatusIs(absl::StatusCode::kResourceExhausted, "no room"));
+}
+
+TEST(ArenaTest, AnEmptyRequestHasAnAlignedAddressIfTheArenaHasOne) {
+  Arena arena(Bytes(4096), 0x7f0000000ff0);
+  ASSERT_THAT(arena.Allocate(Bytes(4096), Bytes(1)), IsOk());
+  EXPECT_EQ(arena.Allocate(Bytes(0), Bytes(4096)).value(), Bytes(16));
+  EXPECT_EQ(arena.Allocate(Bytes(0), Bytes(8192)).value(), Bytes(0));
+}
+
+TEST(ArenaTest, ResetGivesEverythingBack) {
   Arena arena(Bytes(100));
   ASSERT_THAT(arena.Allocate(Bytes(80), Bytes(1)), IsOk());
   arena.Reset();
   EXPECT_EQ(arena.used(), Bytes(0));
-  EXPECT_EQ(arena.peak(), Bytes(80));
   EXPECT_EQ(arena.Allocate(Bytes(100), Bytes(1)).value(), Bytes(0));
-  EXPECT_EQ(arena.peak(), Bytes(100));
 }
 
 TEST(ArenaTest, AnArenaOfNothingHasRoomForNothing) {

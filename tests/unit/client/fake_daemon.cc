@@ -64,18 +64,11 @@ v1::Device MemfdBlockSource::Device() const {
   return device;
 }
 
-FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count) : source_(source) {
+FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count)
+    : source_(source), device_count_(device_count) {
   session_ = std::make_unique<FakeSessionSocket>(
-      dir_.File("session.sock"), [this, device_count](const v1::SessionRequest& request) {
-        if (request.has_hello()) return Welcome(source_.Device(), device_count);
-        const uint64_t id = request.fetch().block_id();
-        MutexLock lock(mutex_);
-        const auto found = leased_.find(id);
-        if (found == leased_.end()) return Refuse(5, "no such block");
-        absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
-        if (!copy.ok()) return Refuse(13, copy.status().ToString());
-        return Fetched(id, *std::move(copy));
-      });
+      dir_.File("session.sock"),
+      [this](const v1::SessionRequest& request) { return Answer(request); });
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + dir_.File("broker.sock"), grpc::InsecureServerCredentials());
   builder.RegisterService(this);
@@ -84,6 +77,17 @@ FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count) : source_(sou
 }
 
 FakeDaemon::~FakeDaemon() { Stop(); }
+
+SessionAnswer FakeDaemon::Answer(const v1::SessionRequest& request) {
+  if (request.has_hello()) return Welcome(source_.Device(), device_count_);
+  const uint64_t id = request.fetch().block_id();
+  MutexLock lock(mutex_);
+  const auto found = leased_.find(id);
+  if (found == leased_.end()) return Refuse(5, "no such block");
+  absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
+  if (!copy.ok()) return Refuse(13, copy.status().ToString());
+  return Fetched(id, *std::move(copy));
+}
 
 void FakeDaemon::Stop() {
   {
@@ -101,6 +105,11 @@ void FakeDaemon::Stop() {
 void FakeDaemon::FailCallsWith(const grpc::Status& status) {
   MutexLock lock(mutex_);
   failure_ = status;
+}
+
+void FakeDaemon::RefuseAllocationsWith(const absl::Status& refusal) {
+  MutexLock lock(mutex_);
+  refusal_ = refusal;
 }
 
 void FakeDaemon::ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change) {
@@ -215,6 +224,7 @@ absl::StatusOr<v1::AllocateResponse> FakeDaemon::Grant(const v1::AllocateRequest
   {
     MutexLock lock(mutex_);
     last_allocate_ = request;
+    if (!refusal_.ok()) return refusal_;
     const auto found = grants_.find(request.request_id());
     if (found != grants_.end()) return found->second;
   }

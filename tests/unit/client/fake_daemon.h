@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
 #include "common/posix/unique_fd.h"
@@ -57,12 +58,16 @@ class FakeDaemon : private v1::MemoryBroker::Service {
 
   std::string runtime_dir() const { return dir_.path(); }
   FakeSessionSocket& session_socket() { return *session_; }
+  // What the session socket says unless the test has it say something else.
+  SessionAnswer Answer(const v1::SessionRequest& request);
 
   // Closes both sockets and removes them, as a daemon does that stops.
   void Stop();
 
   // Each gRPC call is answered with this instead.
   void FailCallsWith(const grpc::Status& status);
+  // Requests for blocks are refused with this, others are not.
+  void RefuseAllocationsWith(const absl::Status& refusal);
   // Before they are sent.
   void ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change);
   void ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change);
@@ -136,11 +141,13 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   Segment* FindSegment(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   BlockSource& source_;
+  const uint32_t device_count_;
   const TempDir dir_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::AllocateResponse&)> change_allocate_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::OpenSegmentResponse&)> change_open_segment_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -27,18 +27,24 @@ std::string Pattern(size_t size) {
   return data;
 }
 
+char* HostOf(const BufferRange& range) {
+  const absl::StatusOr<void*> host = range.host();
+  EXPECT_THAT(host, IsOk());
+  return static_cast<char*>(host.value_or(nullptr));
+}
+
 class MemoryManagerTest : public VulkanFixture {
  protected:
   MemoryPlan Plan() const {
-    return {.constant_name = "weights",
-            .constant_size = Bytes(weights_.size()),
-            .non_constant_sizes = {KiB(4), Bytes(1000)},
-            .runtime_size = KiB(2),
-            .kernel_temporary_size = KiB(1)};
+    return {.constant = {.name = "weights", .size = Bytes(weights_.size())},
+            .non_constant = {{.size = KiB(4)}, {.size = Bytes(1000), .name = "scores"}},
+            .runtime = {.size = KiB(2)},
+            .kernel_temporary = {.size = KiB(1)}};
   }
-  std::unique_ptr<MemoryManager> Create(VulkanClient& client) {
+  std::unique_ptr<MemoryManager> Create(VulkanClient& client) { return Create(client, Plan()); }
+  std::unique_ptr<MemoryManager> Create(VulkanClient& client, const MemoryPlan& plan) {
     absl::StatusOr<std::unique_ptr<MemoryManager>> manager =
-        MemoryManager::Create(*client.client, *client.importer, Plan());
+        MemoryManager::Create(*client.client, *client.importer, plan);
     EXPECT_THAT(manager, IsOk());
     return *std::move(manager);
   }
@@ -66,18 +72,19 @@ TEST_F(MemoryManagerTest, OneProcessFillsTheWeightsAndTheNextOneFindsThem) {
   EXPECT_FALSE(constant.must_fill());
   EXPECT_EQ(constant.size(), Bytes(10'001));
   EXPECT_EQ(constant.checksum(), ChecksumOf(weights_.data(), Bytes(weights_.size())));
-  ASSERT_OK_AND_ASSIGN(const BufferRange range, constant.Get(Bytes(5'100), Bytes(4'901)));
-  ASSERT_NE(range.host, nullptr);
-  EXPECT_EQ(std::memcmp(range.host, weights_.data() + 5'100, 4'901), 0);
-  EXPECT_EQ(range.offset, Bytes(100));
+  ASSERT_OK_AND_ASSIGN(const BufferRange range,
+                       constant.get_offset_address(Bytes(5'100), Bytes(4'901)));
+  EXPECT_EQ(std::memcmp(HostOf(range), weights_.data() + 5'100, 4'901), 0);
+  EXPECT_EQ(range.offset(), Bytes(100));
   EXPECT_THAT(constant.Verify(), IsOk());
 }
 
 TEST_F(MemoryManagerTest, VerifyFindsAWriteAfterSealing) {
   const std::unique_ptr<MemoryManager> manager = CreateFilled(a_);
   ConstantAllocator& constant = *manager->get_constant_allocator();
-  ASSERT_OK_AND_ASSIGN(const BufferRange range, constant.Get(Bytes(10'000), Bytes(1)));
-  static_cast<char*>(range.host)[0] ^= 1;
+  ASSERT_OK_AND_ASSIGN(const BufferRange range,
+                       constant.get_offset_address(Bytes(10'000), Bytes(1)));
+  *HostOf(range) ^= 1;
   EXPECT_THAT(constant.Verify(), StatusIs(absl::StatusCode::kDataLoss, "weights"));
 }
 
@@ -96,12 +103,12 @@ TEST_F(MemoryManagerTest, ConstantRangesKeepToTheBlocks) {
   const std::unique_ptr<MemoryManager> manager = Create(a_);
   const ConstantAllocator& constant = *manager->get_constant_allocator();
   EXPECT_EQ(constant.block_starts(), (std::vector<Bytes>{Bytes(0), Bytes(5'000)}));
-  EXPECT_THAT(constant.Get(Bytes(4'999), Bytes(2)),
+  EXPECT_THAT(constant.get_offset_address(Bytes(4'999), Bytes(2)),
               StatusIs(absl::StatusCode::kInvalidArgument, "start of a block at 5000"));
-  EXPECT_THAT(constant.Get(Bytes(10'001), Bytes(0)), IsOk());
-  EXPECT_THAT(constant.Get(Bytes(10'001), Bytes(1)),
+  EXPECT_THAT(constant.get_offset_address(Bytes(10'001), Bytes(0)), IsOk());
+  EXPECT_THAT(constant.get_offset_address(Bytes(10'001), Bytes(1)),
               StatusIs(absl::StatusCode::kOutOfRange, "10001"));
-  EXPECT_THAT(constant.Get(Bytes(2), Bytes::Max()),
+  EXPECT_THAT(constant.get_offset_address(Bytes(2), Bytes::Max()),
               StatusIs(absl::StatusCode::kInvalidArgument, "2^64"));
 }
 
@@ -109,15 +116,18 @@ TEST_F(MemoryManagerTest, PlannedRangesAreChecked) {
   const std::unique_ptr<MemoryManager> manager = Create(a_);
   const HierarchicalAllocator& planned = *manager->get_non_constant_allocator();
   ASSERT_EQ(planned.memory_count(), 2u);
-  ASSERT_OK_AND_ASSIGN(const BufferRange range, planned.Get(1, Bytes(10), Bytes(990)));
-  EXPECT_EQ(range.buffer->size(), Bytes(1000));
-  EXPECT_EQ(range.host, static_cast<char*>(range.buffer->mapped()) + 10);
-  EXPECT_THAT(planned.Get(1, Bytes(1000), Bytes(0)), IsOk());
-  EXPECT_THAT(planned.Get(1, Bytes(11), Bytes(990)),
+  ASSERT_OK_AND_ASSIGN(const BufferRange range,
+                       planned.get_offset_address(1, Bytes(10), Bytes(990)));
+  EXPECT_EQ(range.size(), Bytes(990));
+  EXPECT_EQ(HostOf(range), static_cast<char*>(range.buffer().mapped()) + range.offset().count());
+  ASSERT_OK_AND_ASSIGN(const BufferRange all, planned.get_offset_address(1, Bytes(0), Bytes(1000)));
+  EXPECT_EQ(HostOf(range), HostOf(all) + 10);
+  EXPECT_THAT(planned.get_offset_address(1, Bytes(1000), Bytes(0)), IsOk());
+  EXPECT_THAT(planned.get_offset_address(1, Bytes(11), Bytes(990)),
               StatusIs(absl::StatusCode::kOutOfRange, "memory id 1"));
-  EXPECT_THAT(planned.Get(1, Bytes::Max(), Bytes(2)),
+  EXPECT_THAT(planned.get_offset_address(1, Bytes::Max(), Bytes(2)),
               StatusIs(absl::StatusCode::kInvalidArgument, "2^64"));
-  EXPECT_THAT(planned.Get(2, Bytes(0), Bytes(0)),
+  EXPECT_THAT(planned.get_offset_address(2, Bytes(0), Bytes(0)),
               StatusIs(absl::StatusCode::kInvalidArgument, "no memory id 2"));
 }
 
@@ -130,13 +140,12 @@ TEST_F(MemoryManagerTest, TheArenasAreBlocksOfTheirOwn) {
   ASSERT_OK_AND_ASSIGN(const BufferRange first, runtime.Allocate(Bytes(100), Bytes(64)));
   ASSERT_OK_AND_ASSIGN(const BufferRange second, runtime.Allocate(Bytes(100), Bytes(64)));
   ASSERT_OK_AND_ASSIGN(const BufferRange other, temporary.Allocate(Bytes(100), Bytes(64)));
-  EXPECT_EQ(second.offset, Bytes(128));
-  EXPECT_EQ(first.buffer, second.buffer);
-  EXPECT_NE(first.buffer->memory(), other.buffer->memory());
-  std::memset(first.host, 1, 100);
-  std::memset(second.host, 2, 100);
-  std::memset(other.host, 3, 100);
-  EXPECT_EQ(static_cast<char*>(first.host)[99], 1);
+  EXPECT_EQ(HostOf(second), HostOf(first) + 128);
+  EXPECT_NE(first.buffer().memory(), other.buffer().memory());
+  std::memset(HostOf(first), 1, 100);
+  std::memset(HostOf(second), 2, 100);
+  std::memset(HostOf(other), 3, 100);
+  EXPECT_EQ(HostOf(first)[99], 1);
   EXPECT_THAT(runtime.Allocate(KiB(2), Bytes(1)),
               StatusIs(absl::StatusCode::kResourceExhausted, "228 of 2048"));
   EXPECT_EQ(runtime.used(), Bytes(228));
@@ -159,15 +168,22 @@ TEST_F(MemoryManagerTest, EverythingButTheSegmentIsLeasedInOneCallAndComesBack) 
   EXPECT_EQ(a_.importer->stats().imports, 0u);
 }
 
-TEST_F(MemoryManagerTest, ARefusedPlanHoldsNothing) {
+TEST_F(MemoryManagerTest, RefusesAPlanThatContradictsItself) {
   MemoryPlan plan = Plan();
-  plan.constant_size = Bytes(0);
+  plan.constant.size = Bytes(0);
   EXPECT_THAT(MemoryManager::Create(*a_.client, *a_.importer, plan),
-              StatusIs(absl::StatusCode::kInvalidArgument, "constant_size"));
+              StatusIs(absl::StatusCode::kInvalidArgument, "constant.size"));
   plan = Plan();
-  plan.non_constant_sizes = {Bytes(1), Bytes(0)};
+  plan.non_constant = {{.size = Bytes(1)}, {}};
   EXPECT_THAT(MemoryManager::Create(*a_.client, *a_.importer, plan),
-              StatusIs(absl::StatusCode::kInvalidArgument, "non_constant_sizes[1]"));
+              StatusIs(absl::StatusCode::kInvalidArgument, "non_constant[1].size"));
+  plan.non_constant = {{.size = Bytes(1), .name = "a"}, {.size = Bytes(1), .name = "a"}};
+  EXPECT_THAT(MemoryManager::Create(*a_.client, *a_.importer, plan),
+              StatusIs(absl::StatusCode::kInvalidArgument, "non_constant[1].name"));
+  plan = Plan();
+  plan.options.request_id = 1;
+  EXPECT_THAT(MemoryManager::Create(*a_.client, *a_.importer, plan),
+              StatusIs(absl::StatusCode::kInvalidArgument, "request_id"));
   EXPECT_EQ(daemon_.leased_blocks(), 0u);
 }
 
@@ -175,7 +191,7 @@ TEST_F(MemoryManagerTest, AnEmptyPlanMakesEmptyAllocators) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MemoryManager> manager,
                        MemoryManager::Create(*a_.client, *a_.importer, {}));
   EXPECT_EQ(manager->get_constant_allocator()->size(), Bytes(0));
-  EXPECT_THAT(manager->get_constant_allocator()->Get(Bytes(0), Bytes(0)), IsOk());
+  EXPECT_THAT(manager->get_constant_allocator()->get_offset_address(Bytes(0), Bytes(0)), IsOk());
   EXPECT_THAT(manager->get_constant_allocator()->Seal(),
               StatusIs(kPrecondition, "no constant segment"));
   EXPECT_EQ(manager->get_non_constant_allocator()->memory_count(), 0u);

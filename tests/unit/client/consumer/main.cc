@@ -22,7 +22,8 @@ absl::Status Run(heapbroker::Client& client) {
   if (!device.ok()) return device.status();
   auto importer = heapbroker::VulkanImporter::Create((*device)->context());
   if (!importer.ok()) return importer.status();
-  return heapbroker::MemoryManager::Create(client, **importer, {.runtime_size = heapbroker::MiB(1)})
+  return heapbroker::MemoryManager::Create(client, **importer,
+                                           {.runtime = {.size = heapbroker::MiB(1)}})
       .status();
 }
 

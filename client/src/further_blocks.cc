@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/src/further_blocks.h"
+
+#include <utility>
+
+#include "client/src/buffer_ranges.h"
+#include "common/base/status_macros.h"
+
+namespace heapbroker {
+
+FurtherBlocks::FurtherBlocks(const Client& client, VulkanImporter& importer,
+                             const AllocationRequest& request, const AllocateOptions& options)
+    : client_(client), importer_(importer), request_(request), options_(options) {}
+
+FurtherBlocks::~FurtherBlocks() {
+  for (const std::unique_ptr<Block>& block : blocks_) Release(*block);
+}
+
+absl::StatusOr<Lease> FurtherBlocks::LeaseOne(Bytes wanted, Bytes needed) {
+  if (wanted > needed) {
+    AllocateOptions at_once = options_;
+    at_once.max_wait = absl::ZeroDuration();
+    request_.size = wanted;
+    absl::StatusOr<Lease> lease = client_.Allocate(request_, at_once);
+    if (!absl::IsResourceExhausted(lease.status())) return lease;
+  }
+  request_.size = needed;
+  return client_.Allocate(request_, options_);
+}
+
+absl::StatusOr<Arena> FurtherBlocks::Add(Bytes wanted, Bytes needed) {
+  auto block = std::make_unique<Block>();
+  HB_ASSIGN_OR_RETURN(block->lease, LeaseOne(wanted, needed));
+  HB_ASSIGN_OR_RETURN(block->buffer,
+                      importer_.Import(*block->lease.block(),
+                                       ArenaUsage(block->lease.facts(), importer_.context())));
+  HB_RETURN_IF_ERROR(importer_.AcquireAll({block->buffer}));
+  blocks_.push_back(std::move(block));
+  return ArenaOver(At(blocks_.size() - 1));
+}
+
+void FurtherBlocks::Release(Block& block) {
+  // Nobody is left to hear of errors; the lease gives the memory back in any case.
+  importer_.ReleaseAll({block.buffer}).IgnoreError();
+}
+
+void FurtherBlocks::Drop(size_t position) {
+  Release(*blocks_[position]);
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(position));
+}
+
+BufferRange FurtherBlocks::At(size_t position) const { return WholeOf(blocks_[position]->buffer); }
+
+}  // namespace heapbroker
