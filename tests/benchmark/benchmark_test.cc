@@ -4,6 +4,7 @@
 // That the benchmarks run and print everything; never how long it took.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/daemon_process.h"
@@ -66,6 +67,28 @@ TEST(CoreBenchmarkTest, PrintsARatioForEachNumberOfIdleBlocks) {
   EXPECT_THAT(result->output, ContainsRegex("memory: [0-9]+ bytes for an idle block"));
   EXPECT_THAT(result->output, ContainsRegex("two threads on two devices: [0-9.]+ x"));
   EXPECT_THAT(result->output, ContainsRegex("vgg16 +0% . +[0-9.]+%"));
+}
+
+TEST(SuballocatorBenchmarkTest, PrintsARowForEachAllocatorOnEachTraceAndWhetherTheGoalIsMet) {
+  ProcessOptions options;
+  options.command = {BuiltProgramPath("suballocator_benchmark")};
+  for (const char* const few : {"--rounds", "2", "--steps", "500", "--many", "300"}) {
+    options.command.push_back(few);
+  }
+  const auto result = RunCommand(options, kLimit);
+  ASSERT_THAT(result, IsOk());
+  EXPECT_EQ(result->status, Exited(0)) << result->error_output;
+  for (const char* const trace :
+       {"log-normal, 300 live", "mixed alignments", "decode loop", "like ncnn", "like ggml"}) {
+    for (const char* const threads : {"1 thread", "2 threads"}) {
+      EXPECT_THAT(result->output, ContainsRegex(absl::StrCat(trace, ".* at once; ", threads)));
+    }
+  }
+  for (const char* const allocator : {"RangeAllocator", "pmr pool_resource"}) {
+    EXPECT_THAT(result->output,
+                ContainsRegex(absl::StrCat(allocator, " .*[0-9.]+ +[0-9.]+ ns +[0-9.]+ ")));
+  }
+  EXPECT_THAT(result->output, ContainsRegex("Goal.*(met|missed)|VulkanMemoryAllocator is not"));
 }
 
 }  // namespace

@@ -3,30 +3,20 @@
 // A million random operations against the reference model.
 #include "tests/model/random_trace.h"
 
-#include <cstdlib>
 #include <iostream>
 
 #include "gtest/gtest.h"
+#include "tests/support/trace_seeds.h"
 
 namespace heapbroker {
 namespace {
-
-// What is no number above zero makes no trace, which gtest reports as a failure.
-uint32_t Number(const char* variable, uint32_t usual) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? usual : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-}
-
-uint32_t FirstSeed() { return Number("HEAPBROKER_TRACE_FIRST_SEED", 1); }
-uint32_t Seeds() { return Number("HEAPBROKER_TRACE_SEEDS", 50); }
-uint32_t Operations() { return Number("HEAPBROKER_TRACE_OPERATIONS", 20000); }
 
 class RandomTraceTest : public ::testing::TestWithParam<uint32_t> {};
 
 TEST_P(RandomTraceTest, AgreesWithTheReferenceModel) {
   RandomTrace trace(GetParam());
   uint32_t done = 0;
-  while (done < Operations() && !HasFailure()) {
+  while (done < TraceOperations() && !HasFailure()) {
     trace.Step();
     ++done;
   }
@@ -42,8 +32,7 @@ TEST_P(RandomTraceTest, AgreesWithTheReferenceModel) {
   EXPECT_GT(seen.refusals, done / 500);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraceTest,
-                         ::testing::Range(FirstSeed(), FirstSeed() + Seeds()));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraceTest, TraceSeeds());
 
 }  // namespace
 }  // namespace heapbroker
