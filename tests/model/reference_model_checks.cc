@@ -200,6 +200,16 @@ ReferenceModel::Room ReferenceModel::Committed() const {
 
 ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
   Room room = Committed();
+  // Who is late waits for nothing that the device has yet to free.
+  if (IsLate(refused)) {
+    for (uint32_t heap = 0; heap < room.heaps.size(); ++heap) {
+      const Bytes left = stats_.heaps[heap].available;
+      room.heaps[heap] =
+          std::max(room.heaps[heap], LessOrNothing(std::min(now_before_[heap], NowOn(heap)), left));
+    }
+    room.blocks = std::max(room.blocks, stats_.allocations);
+    room.exact = false;
+  }
   size_t queued = 0;
   for (const HeapStats& heap : stats_.heaps) queued += heap.waiting_requests;
   std::vector<const Call*> others = Orders();
@@ -307,9 +317,6 @@ void ReferenceModel::CheckRefusal(const RefusedCall& refused) {
   EXPECT_GT(refusal.requested, refusal.free) << Sentence(refusal);
   EXPECT_LE(refusal.free, refusal.value) << Sentence(refusal);
   EXPECT_EQ(refusal.in_use, refusal.value - refusal.free) << Sentence(refusal);
-  // Who is late is refused for want of what the core had promised: it looks for nothing
-  // else any more, though another heap might have it.
-  if (is_late) return;
   const Room room = RoomFor(refused);
   EXPECT_FALSE(segment ? FitsOnOneHeap(needs, room, !refused.at_once)
                        : Fits(needs, room, !refused.at_once))
