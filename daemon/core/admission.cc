@@ -51,8 +51,12 @@ std::optional<Admission::Finished> Admission::Submit(Order order,
 
 Admission::Attempt Admission::Try(Job& job, Effects& effects, Allowed allowed) {
   const Reserves reserves = ReservesFor(job);
-  std::variant<Plan, Refusal> made =
-      planner_.Make(job.order, [&](uint32_t heap) { return reserves[heap]; });
+  const auto reserve = [&](uint32_t heap) { return reserves[heap]; };
+  if (allowed == Allowed::kWork) {
+    std::optional<Plan> plan = planner_.MakeAtOnce(job.order, reserve);
+    return plan ? Begin(job, *std::move(plan), effects) : Attempt(NotAllowed{});
+  }
+  std::variant<Plan, Refusal> made = planner_.Make(job.order, reserve);
   if (auto* refusal = std::get_if<Refusal>(&made)) {
     if (refusal->heap && HasLessThanItsLimit(*refusal->heap)) AskDriver(effects);
     return *refusal;
@@ -61,7 +65,11 @@ Admission::Attempt Admission::Try(Job& job, Effects& effects, Allowed allowed) {
     planner_.Undo(plan);
     return NotAllowed{};
   }
-  job.plan = std::get<Plan>(std::move(made));
+  return Begin(job, std::get<Plan>(std::move(made)), effects);
+}
+
+Admission::Attempt Admission::Begin(Job& job, Plan plan, Effects& effects) {
+  job.plan = std::move(plan);
   planner_.Take(job.order, job.plan, effects);
   CountRequests(job);
   if (!job.plan.is_promise()) return Start(job, effects);
@@ -71,7 +79,6 @@ Admission::Attempt Admission::Try(Job& job, Effects& effects, Allowed allowed) {
 
 bool Admission::IsAllowed(const Order& order, const Plan& plan, Allowed allowed) {
   if (allowed == Allowed::kPromise) return true;
-  if (allowed == Allowed::kWork) return !plan.is_promise();
   for (size_t i = 0; i < plan.parts.size(); ++i) {
     if (!plan.parts[i].is_hit()) return false;
     if (allowed == Allowed::kGrant && order.wants[i].zeroed) return false;

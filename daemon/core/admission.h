@@ -153,6 +153,7 @@ class Admission {
   // On success the job has its plan and its new state.
   Attempt Try(Job& job, Effects& effects, Allowed allowed = Allowed::kPromise);
   static bool IsAllowed(const Order& order, const Plan& plan, Allowed allowed);
+  Attempt Begin(Job& job, Plan plan, Effects& effects);
   Attempt Start(Job& job, Effects& effects);
   Finished Finish(Order order, absl::StatusOr<Blocks> blocks);
   Finished Refuse(Order order, const Refusal& refusal);
@@ -183,7 +184,8 @@ class Admission {
   void Attend(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
   void AskClients(Job& job, const Refusal& refusal, Effects& effects);
   void AskInTime(Job& job, Effects& effects);
-  Finished RefuseInTime(Jobs::iterator at, Effects& effects);
+  void AnswerInTime(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects);
+  Finished RefuseInTime(Jobs::iterator at);
   bool HasLessThanItsLimit(uint32_t heap) const;
   void AskDriver(Effects& effects);
   void PumpPromises(std::vector<Finished>& finished, Effects& effects);

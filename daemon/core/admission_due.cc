@@ -80,13 +80,29 @@ void Admission::AskInTime(Job& job, Effects& effects) {
   planner_.Undo(std::get<Plan>(made));
 }
 
-// What there is at once is not enough, and nobody waits for more.
-Admission::Finished Admission::RefuseInTime(Jobs::iterator at, Effects& effects) {
-  GiveUpPlan(at->second, effects);
-  at->second.order.wait_until = std::nullopt;
-  at->second.until = clock_.Now();
+// Nobody waits any longer for what the device has yet to free: what there is at once has
+// to do, wherever that is.
+void Admission::AnswerInTime(Jobs::iterator at, std::vector<Finished>& finished, Effects& effects) {
+  Job& job = at->second;
+  const State before = job.state;
+  GiveUpPlan(job, effects);
+  job.order.wait_until = std::nullopt;
+  job.until = clock_.Now();
+  Attempt attempt = Try(job, effects, Allowed::kWork);
+  if (std::holds_alternative<NotAllowed>(attempt)) {
+    finished.push_back(RefuseInTime(at));
+  } else {
+    Land(at, std::move(attempt), before, finished);
+  }
+}
+
+Admission::Finished Admission::RefuseInTime(Jobs::iterator at) {
   const Reserves reserves = ReservesFor(at->second);
   Order order = Extract(at).order;
+  std::variant<Plan, Refusal> made =
+      planner_.Make(order, [&](uint32_t heap) { return reserves[heap]; });
+  if (const auto* refusal = std::get_if<Refusal>(&made)) return Refuse(std::move(order), *refusal);
+  planner_.Undo(std::get<Plan>(made));
   std::map<uint32_t, Bytes> wanted;
   for (const Want& want : order.wants) {
     Bytes& bytes = wanted[room_.HeapOf(want.placement->types.front().memory_type)];
@@ -154,7 +170,7 @@ void Admission::Attend(Jobs::iterator at, std::vector<Finished>& finished, Effec
   Job& job = at->second;
   const absl::Time now = clock_.Now();
   if (job.state != State::kQueued) {
-    finished.push_back(RefuseInTime(at, effects));
+    AnswerInTime(at, finished, effects);
     return;
   }
   if (now < job.until) {
@@ -165,12 +181,10 @@ void Admission::Attend(Jobs::iterator at, std::vector<Finished>& finished, Effec
   // Once more, as one that does not wait: something may be there that nobody whose
   // turn it is needs.
   job.order.wait_until = std::nullopt;
-  const Allowed allowed = now < job.order.answer_by ? Allowed::kPromise : Allowed::kWork;
-  Attempt attempt = Try(job, effects, allowed);
+  if (now >= job.order.answer_by) return AnswerInTime(at, finished, effects);
+  Attempt attempt = Try(job, effects);
   if (const auto* refusal = std::get_if<Refusal>(&attempt)) {
     finished.push_back(Refuse(Extract(at).order, *refusal));
-  } else if (std::holds_alternative<NotAllowed>(attempt)) {
-    finished.push_back(RefuseInTime(at, effects));
   } else {
     Land(at, std::move(attempt), State::kQueued, finished);
   }

@@ -12,42 +12,64 @@ Bytes Sum(Bytes a, Bytes b) { return CheckedAdd(a, b).value_or(Bytes::Max()); }
 }  // namespace
 
 std::variant<Plan, Refusal> Planner::Make(const Order& order, ReserveOn reserve) {
-  if (order.segment) return MakeSegment(order, reserve);
-  if (std::optional<Plan> made = MakeWith(order, reserve, {})) return *std::move(made);
-  const bool several = order.wants.size() > 1;
-  // What the first blocks were rounded up by may be what the last one lacks. And what
-  // the order itself found idle is memory as good as any other: a block that is larger
-  // than what it would serve may be what the others lack.
-  for (const bool use_hits : {true, false}) {
-    if (!several) break;
-    std::optional<Plan> thrifty = MakeWith(order, reserve, {.use_hits = use_hits, .round = false});
-    if (thrifty) return *std::move(thrifty);
+  if (order.segment) {
+    if (std::optional<Plan> made = MakeSegment(order, reserve, /*promise=*/true)) {
+      return *std::move(made);
+    }
+    return ExplainSegment(order, reserve);
+  }
+  if (std::optional<Plan> made = MakeOneByOne(order, reserve, /*promise=*/true)) {
+    return *std::move(made);
   }
   const auto assigned = AssignHeaps(PiecesOf(order), RoomFor(reserve));
   const auto* heaps = std::get_if<HeapAssignment>(&assigned);
   if (heaps == nullptr) return Explain(order, reserve, std::get<NoAssignment>(assigned).heap);
-  // Each of those blocks took the best place that it found, which may have been the only
-  // one of a later block.
-  if (several) {
-    std::optional<Plan> arranged =
-        MakeWith(order, reserve, {.use_hits = false, .round = false, .heaps = heaps});
-    if (arranged) return *std::move(arranged);
+  if (std::optional<Plan> made = MakeOn(*heaps, order, reserve, /*promise=*/true)) {
+    return *std::move(made);
   }
   return Explain(order, reserve, std::nullopt);
 }
 
+std::optional<Plan> Planner::MakeAtOnce(const Order& order, ReserveOn reserve) {
+  if (order.segment) return MakeSegment(order, reserve, /*promise=*/false);
+  if (std::optional<Plan> made = MakeOneByOne(order, reserve, /*promise=*/false)) return made;
+  const auto assigned = AssignHeaps(PiecesOf(order), RoomNowFor(reserve));
+  const auto* heaps = std::get_if<HeapAssignment>(&assigned);
+  return heaps != nullptr ? MakeOn(*heaps, order, reserve, /*promise=*/false) : std::nullopt;
+}
+
 // All blocks of a segment are of one type.
-std::variant<Plan, Refusal> Planner::MakeSegment(const Order& order, ReserveOn reserve) {
+std::optional<Plan> Planner::MakeSegment(const Order& order, ReserveOn reserve, bool promise) {
   for (const MemoryTypeChoice& type : order.wants.front().placement->types) {
-    std::optional<Plan> made =
-        MakeWith(order, reserve, {.use_hits = false, .only_type = type.memory_type});
-    if (made) return *std::move(made);
+    std::optional<Plan> made = MakeWith(
+        order, reserve, {.use_hits = false, .only_type = type.memory_type, .promise = promise});
+    if (made) return made;
   }
-  Bytes all;
-  for (const Want& want : order.wants) all = Sum(all, want.least());
-  const uint32_t heap = RoomiestOf(PiecesOf(order).front().heaps, reserve);
-  return Explain(order, reserve,
-                 all > LeftOn(heap, reserve) ? std::optional<uint32_t>(heap) : std::nullopt);
+  return std::nullopt;
+}
+
+// Each block where it lies best of what the ones before it have left.
+std::optional<Plan> Planner::MakeOneByOne(const Order& order, ReserveOn reserve, bool promise) {
+  if (std::optional<Plan> made = MakeWith(order, reserve, {.promise = promise})) return made;
+  if (order.wants.size() == 1) return std::nullopt;
+  // What the first blocks were rounded up by may be what the last one lacks. And what
+  // the order itself found idle is memory as good as any other: a block that is larger
+  // than what it would serve may be what the others lack.
+  for (const bool use_hits : {true, false}) {
+    std::optional<Plan> thrifty =
+        MakeWith(order, reserve, {.use_hits = use_hits, .round = false, .promise = promise});
+    if (thrifty) return thrifty;
+  }
+  return std::nullopt;
+}
+
+// One by one, each block took the best place that it found, which may have been the only
+// one of a later block.
+std::optional<Plan> Planner::MakeOn(const HeapAssignment& heaps, const Order& order,
+                                    ReserveOn reserve, bool promise) {
+  if (order.wants.size() == 1) return std::nullopt;
+  return MakeWith(order, reserve,
+                  {.use_hits = false, .round = false, .heaps = &heaps, .promise = promise});
 }
 
 std::optional<Plan> Planner::MakeWith(const Order& order, ReserveOn reserve, const Means& means) {
@@ -92,7 +114,8 @@ bool Planner::PlanPart(const Order& order, size_t index, ReserveOn reserve, cons
         part.reason = MissReason::kNeverCached;
         return true;
       }
-      if (!fallback && HasRoom(room_.HeapOf(type.memory_type), part.least, reserve)) {
+      if (means.promise && !fallback &&
+          HasRoom(room_.HeapOf(type.memory_type), part.least, reserve)) {
         fallback = PoolChoice{room_.pools().direct(), type.memory_type, type.tier};
         part.reason = MissReason::kNeverCached;
       }
@@ -154,7 +177,7 @@ bool Planner::FindInPools(const Order& order, size_t index, ReserveOn reserve, c
     }
     const MissReason reason = at_capacity ? MissReason::kAtCapacity : std::get<MissReason>(found);
     part.passed.emplace_back(choice.pool, reason);
-    if (!at_capacity && !fallback &&
+    if (means.promise && !at_capacity && !fallback &&
         HasRoom(room_.HeapOf(choice.memory_type), part.least, reserve)) {
       fallback = choice;
     }

@@ -73,6 +73,8 @@ class Planner {
   // A plan whose idle blocks are claimed and whose bytes are taken or promised; or
   // why there is none, and then nothing has changed. Take or Undo must follow.
   std::variant<Plan, Refusal> Make(const Order& order, ReserveOn reserve);
+  // Likewise, with nothing that the device has yet to free.
+  std::optional<Plan> MakeAtOnce(const Order& order, ReserveOn reserve);
 
   // The claimed blocks become the order's, and what has to go for it goes.
   void Take(const Order& order, Plan& plan, Effects& effects);
@@ -91,6 +93,7 @@ class Planner {
     bool round = true;  // New blocks up, so that they can be reused.
     std::optional<uint32_t> only_type = std::nullopt;
     const HeapAssignment* heaps = nullptr;  // Where each want lies; null: where it suits.
+    bool promise = true;                    // What the device has yet to free.
   };
   // What a new block could be made as.
   struct NewBlock {
@@ -99,7 +102,10 @@ class Planner {
   };
   absl::InlinedVector<NewBlock, 2> NewBlocksFor(const Part& part, bool round) const;
 
-  std::variant<Plan, Refusal> MakeSegment(const Order& order, ReserveOn reserve);
+  std::optional<Plan> MakeSegment(const Order& order, ReserveOn reserve, bool promise);
+  std::optional<Plan> MakeOneByOne(const Order& order, ReserveOn reserve, bool promise);
+  std::optional<Plan> MakeOn(const HeapAssignment& heaps, const Order& order, ReserveOn reserve,
+                             bool promise);
   std::optional<Plan> MakeWith(const Order& order, ReserveOn reserve, const Means& means);
   bool PlanPart(const Order& order, size_t index, ReserveOn reserve, const Means& means,
                 Part& part);
@@ -115,6 +121,7 @@ class Planner {
   // The order as blocks that need a place, and what is not held, by heap.
   std::vector<Piece> PiecesOf(const Order& order) const;
   std::vector<Bytes> RoomFor(ReserveOn reserve) const;
+  std::vector<Bytes> RoomNowFor(ReserveOn reserve) const;
   Bytes LeftOn(uint32_t heap, ReserveOn reserve) const;
   // By what there is at most, and by what is left.
   uint32_t LargestOf(absl::Span<const uint32_t> heaps) const;
@@ -126,6 +133,7 @@ class Planner {
   uint64_t AllocationsLeft(absl::Span<const Piece> pieces, ReserveOn reserve) const;
   // Why there is no plan: that heap is short of bytes, or else allocations are.
   Refusal Explain(const Order& order, ReserveOn reserve, std::optional<uint32_t> short_heap) const;
+  Refusal ExplainSegment(const Order& order, ReserveOn reserve) const;
 
   const DeviceInfo& device_;
   const MatchingPolicy matching_;

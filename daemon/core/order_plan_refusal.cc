@@ -54,6 +54,15 @@ std::vector<Bytes> Planner::RoomFor(ReserveOn reserve) const {
   return room;
 }
 
+std::vector<Bytes> Planner::RoomNowFor(ReserveOn reserve) const {
+  std::vector<Bytes> room = RoomFor(reserve);
+  for (uint32_t heap = 0; heap < room.size(); ++heap) {
+    const Bytes now = room_.RoomNow(heap);
+    room[heap] = std::min(room[heap], now - std::min(now, reserve(heap).bytes));
+  }
+  return room;
+}
+
 Refusal Planner::NeverFitsOn(absl::Span<const uint32_t> heaps, Bytes requested) const {
   Refusal refusal;
   refusal.kind = RefusalKind::kNeverFits;
@@ -195,6 +204,14 @@ Refusal Planner::Explain(const Order& order, ReserveOn reserve,
   refusal.free = left.count();
   refusal.largest_now = allocations == 0 ? 0 : std::min(left, device_.max_allocation_size).count();
   return refusal;
+}
+
+Refusal Planner::ExplainSegment(const Order& order, ReserveOn reserve) const {
+  Bytes all;
+  for (const Want& want : order.wants) all = Sum(all, want.least());
+  const uint32_t heap = RoomiestOf(PiecesOf(order).front().heaps, reserve);
+  const bool is_short = all > LeftOn(heap, reserve);
+  return Explain(order, reserve, is_short ? std::optional<uint32_t>(heap) : std::nullopt);
 }
 
 }  // namespace heapbroker

@@ -34,6 +34,8 @@ uint64_t Requests(const DeviceStats& stats) {
 }  // namespace
 
 void IdleModel::Check(const DeviceStats& before, const DeviceStats& after, const Context& context) {
+  // The hits of an order that was given up became idle anew.
+  if (context.gave_up) complete_ = false;
   if (complete_ && asked_ && asked_->wants.size() == 1 && Hits(after) == Hits(before))
     CheckMiss(before, after);
   TakeReused(before, after);

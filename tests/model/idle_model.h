@@ -57,6 +57,7 @@ class IdleModel {
   struct Context {
     std::set<TenantId> tenants;  // With a session.
     bool tenants_changed = false;
+    bool gave_up = false;              // An order that waited came to nothing.
     bool driver_asked = false;         // What it said may have had something evicted.
     std::set<uint32_t> ordered_heaps;  // On which anyone wanted memory.
     // All that is idle, oldest first, where that is known otherwise.

@@ -390,6 +390,7 @@ void ReferenceModel::EndLease(BlockId block, bool retire) {
   memory.held = false;
   memory.retired = retire || *memory.pool == options_.pools.size();
   memory.released = ++releases_;
+  memory.aged = true;
   if (!memory.retired) idle_.Released(IdleBlockOf(lease.memory));
   PoolSums& sums = pool_sums_[*memory.pool];
   sums.leased -= memory.bytes;

@@ -152,6 +152,7 @@ class ReferenceModel {
     bool clean = true;      // Nobody has had it since it was made or cleared.
     bool retired = false;   // Must be freed, never be leased again.
     uint64_t released = 0;  // When, of all releases; 0: never.
+    bool aged = false;      // Not given back since by an order that came to nothing.
   };
   struct Lease {
     SessionId session;
@@ -197,6 +198,7 @@ class ReferenceModel {
     absl::Time answer_by;
   };
   static Terms TermsOf(const Call& call);
+  bool IsLate(const RefusedCall& refused) const;
   std::vector<Need> NeedsOf(const Call& call) const;
   Need NeedOf(Bytes size, const MemoryWish& wish, std::optional<HandleType> handle_type) const;
   bool NeverFits(const std::vector<Need>& needs, bool padded, bool segment) const;
@@ -208,7 +210,6 @@ class ReferenceModel {
     bool exact = true;  // Nothing was promised to others, or kept for them.
   };
   Room RoomFor(const RefusedCall& refused) const;
-  Room RoomAtOnceFor(const RefusedCall& refused) const;
   void NoteFills(const DeviceStats& stats, const Outside& outside);
   // Jobs that wait for the device and surely are orders'; there may be more.
   size_t SureFills() const {

@@ -200,27 +200,49 @@ ReferenceModel::Room ReferenceModel::Committed() const {
 
 ReferenceModel::Room ReferenceModel::RoomFor(const RefusedCall& refused) const {
   Room room = Committed();
+  // Who is late waits for nothing that the device has yet to free.
+  if (IsLate(refused)) {
+    for (uint32_t heap = 0; heap < room.heaps.size(); ++heap) {
+      const Bytes left = stats_.heaps[heap].available;
+      room.heaps[heap] =
+          std::max(room.heaps[heap], LessOrNothing(std::min(now_before_[heap], NowOn(heap)), left));
+    }
+    room.blocks = std::max(room.blocks, stats_.allocations);
+    room.exact = false;
+  }
   size_t queued = 0;
   for (const HeapStats& heap : stats_.heaps) queued += heap.waiting_requests;
   std::vector<const Call*> others = Orders();
-  const bool none_promised = NonePromised();
+  // Who was refused because the device was late gave up what it was promised.
+  const bool none_promised =
+      NonePromised() && std::none_of(refused_.begin(), refused_.end(), [&](const auto& other) {
+        return other.call != refused.call && IsLate(other);
+      });
   for (size_t i = 0; i < ended_.size(); ++i) {
     if (i != refused.call) others.push_back(&ended_[i]);
   }
   std::vector<Bytes> promised(room.heaps.size()), kept(room.heaps.size());
   uint64_t promised_blocks = 0, kept_blocks = 0;
-  for (const Call* other : others) {
-    std::vector<Bytes> needed(room.heaps.size());
-    for (const Need& need : other->needs) {
-      // An order that the device was asked for once is promised what that needs.
-      for (uint32_t heap : need.heaps) needed[heap] += need.padded;
+  for (size_t heap = 0; heap < room.heaps.size(); ++heap) {
+    std::vector<Bytes> needed;
+    for (const Call* other : others) {
+      Bytes& bytes = needed.emplace_back();
+      for (const Need& need : other->needs) {
+        // An order that the device was asked for once is promised what that needs.
+        if (need.heaps.contains(heap)) bytes += need.padded;
+      }
+      promised[heap] += bytes;
     }
-    for (size_t heap = 0; heap < needed.size(); ++heap) {
-      promised[heap] += needed[heap];
-      kept[heap] = std::max(kept[heap], needed[heap]);
-    }
-    promised_blocks += other->needs.size();
-    kept_blocks = std::max<uint64_t>(kept_blocks, other->needs.size());
+    // One order for each queue may have its turn.
+    std::sort(needed.rbegin(), needed.rend());
+    for (size_t i = 0; i < needed.size() && i < room.heaps.size(); ++i) kept[heap] += needed[i];
+  }
+  std::vector<uint64_t> blocks;
+  for (const Call* other : others) blocks.push_back(other->needs.size());
+  std::sort(blocks.rbegin(), blocks.rend());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    promised_blocks += blocks[i];
+    if (i < room.heaps.size()) kept_blocks += blocks[i];
   }
   const bool none_kept = queued == 0 && ended_.size() <= 1;
   for (uint32_t heap = 0; heap < room.heaps.size(); ++heap) {
@@ -286,9 +308,7 @@ void ReferenceModel::CheckRefusal(const RefusedCall& refused) {
   if (refusal.limit == LimitKind::kWaitingCalls || refusal.limit == LimitKind::kWaitingBlocks) {
     return;
   }
-  const Terms terms = TermsOf(ended_[refused.call]);
-  // Nobody waits for what is being freed any longer.
-  const bool is_late = !refused.at_once && terms.answer_by <= now_;
+  const bool is_late = IsLate(refused);
   if (refusal.limit == LimitKind::kDriver) {
     EXPECT_TRUE(device_refused_ || is_late) << Sentence(refusal);
     return;
@@ -297,7 +317,7 @@ void ReferenceModel::CheckRefusal(const RefusedCall& refused) {
   EXPECT_GT(refusal.requested, refusal.free) << Sentence(refusal);
   EXPECT_LE(refusal.free, refusal.value) << Sentence(refusal);
   EXPECT_EQ(refusal.in_use, refusal.value - refusal.free) << Sentence(refusal);
-  const Room room = is_late ? RoomAtOnceFor(refused) : RoomFor(refused);
+  const Room room = RoomFor(refused);
   EXPECT_FALSE(segment ? FitsOnOneHeap(needs, room, !refused.at_once)
                        : Fits(needs, room, !refused.at_once))
       << Sentence(refusal);

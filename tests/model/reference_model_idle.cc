@@ -18,7 +18,7 @@ bool ReferenceModel::NonePromised() const {
 IdleModel::Block ReferenceModel::IdleBlockOf(DeviceAllocationId id) const {
   const Memory& memory = memory_.at(id);
   return {id,           *memory.pool,    *memory.tenant, memory.block_class, memory.made_for,
-          memory.bytes, memory.released, /*aged=*/true};
+          memory.bytes, memory.released, memory.aged};
 }
 
 IdleModel::Request ReferenceModel::IdleRequestOf(const Call& call) const {
@@ -46,18 +46,12 @@ std::optional<std::vector<IdleModel::Block>> ReferenceModel::AllIdle(const Devic
   size_t queued = 0;
   for (const HeapStats& heap : stats.heaps) queued += heap.waiting_requests;
   if (outside.fills + outside.frees > 0 || Orders().size() != queued) return std::nullopt;
-  uint64_t lost_hits = 0;
-  for (const PoolStats& pool : stats.pools) lost_hits += pool.hits;
-  lost_hits -= seen_.reuses;
-  // What such an order gave back is younger than its last lease says.
-  const bool aged = std::exchange(lost_hits_, lost_hits) == lost_hits;
   std::vector<IdleModel::Block> all;
   for (const auto& [id, memory] : memory_) {
     if (memory.held || memory.retired) continue;
     // Nobody has had it yet: of an order that was not wanted any more.
     if (!memory.tenant) return std::nullopt;
     all.push_back(IdleBlockOf(id));
-    all.back().aged = aged;
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.age < b.age; });
   return all;
@@ -68,7 +62,17 @@ void ReferenceModel::CheckIdle(const DeviceStats& stats, const Outside& outside)
   IdleModel::Context context;
   for (const auto& [session, tenant] : tenants_) context.tenants.insert(tenant);
   context.tenants_changed = tenants_changed_;
+  context.gave_up = std::any_of(refused_.begin(), refused_.end(),
+                                [](const RefusedCall& refused) { return !refused.at_once; });
   context.driver_asked = heaps_read_;
+  uint64_t lost_hits = 0;
+  for (const PoolStats& pool : stats.pools) lost_hits += pool.hits;
+  lost_hits -= seen_.reuses;
+  context.gave_up |= std::exchange(lost_hits_, lost_hits) != lost_hits ||
+                     stats_.requests.cancelled != stats.requests.cancelled;
+  // What an order gave back that came to nothing is younger than its last lease says,
+  // and nobody can tell which blocks those are.
+  for (auto& [id, memory] : memory_) memory.aged &= !context.gave_up || memory.held;
   const auto order = [&](const Call& call) {
     for (const Need& need : call.needs) {
       context.ordered_heaps.insert(need.heaps.begin(), need.heaps.end());

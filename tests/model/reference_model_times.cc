@@ -17,6 +17,11 @@ ReferenceModel::Terms ReferenceModel::TermsOf(const Call& call) {
   return {open.wait_until, open.answer_by};
 }
 
+// Nobody waits any longer, not even for what is being freed.
+bool ReferenceModel::IsLate(const RefusedCall& refused) const {
+  return !refused.at_once && TermsOf(ended_[refused.call]).answer_by <= now_;
+}
+
 // Nobody who may wait is refused for what others hold before his time is up.
 void ReferenceModel::CheckInTime(const RefusedCall& refused) {
   const Call& call = ended_[refused.call];
@@ -38,18 +43,6 @@ void ReferenceModel::CheckAskedFirst(const RefusedCall& refused) {
   }
   EXPECT_TRUE(idle == Bytes() || refusal.requested > refusal.free + idle.count())
       << FormatBytes(idle) << " are idle in clients: " << Sentence(refusal);
-}
-
-// The least that it could have had without waiting for the device: others may have taken
-// some since.
-ReferenceModel::Room ReferenceModel::RoomAtOnceFor(const RefusedCall& refused) const {
-  Room room = RoomFor(refused);
-  for (size_t heap = 0; heap < room.heaps.size(); ++heap) {
-    room.heaps[heap] = std::min(room.heaps[heap], stats_.heaps[heap].available);
-  }
-  room.blocks = std::min(room.blocks, stats_.max_allocations - stats_.allocations);
-  room.exact = false;
-  return room;
 }
 
 void ReferenceModel::CheckDeadlines(const DeviceStats& stats) const {

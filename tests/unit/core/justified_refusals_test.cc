@@ -75,6 +75,25 @@ TEST_F(JustifiedRefusalsTest, ABlockThatCouldLieElsewhereDoesNotTakeTheOnlyPlace
   CheckSums();
 }
 
+TEST_F(JustifiedRefusalsTest, WhoRunsOutOfTimeGetsWhatIsThereOnAnotherHeap) {
+  Start(MiB(100), TwoHeaps());
+  const SessionId alice = NewSession(kAlice), bob = NewSession(kBob);
+  ASSERT_OK_AND_ASSIGN(const Grant first, Allocate(alice, {AskOn(0, MiB(64))}));
+  ASSERT_OK_AND_ASSIGN(const Grant second, Allocate(bob, {AskOn(1, MiB(80))}));
+  ASSERT_THAT(Release(alice, first.blocks[0].id), IsOk());
+  AllocateRequest request = WaitingFor(MiB(80), absl::Seconds(1));
+  request.blocks[0].memory = Anywhere();
+  const CallId call = Start(bob, request);
+  ASSERT_EQ(executor_.frees(), 1u) << "it is promised what is idle on heap 0";
+  ASSERT_THAT(Release(bob, second.blocks[0].id), IsOk());
+  AdvanceAndTick(absl::Seconds(1));
+  ASSERT_TRUE(IsGranted(call)) << "the device has freed nothing yet";
+  EXPECT_EQ(events_.grant(call)->blocks[0].block_class.memory_type, 1u);
+  executor_.RunAll();
+  EXPECT_EQ(Heap().in_use, Bytes()) << "the promise was given up";
+  CheckSums();
+}
+
 TEST_F(JustifiedRefusalsTest, ABatchThatFitsInSomeArrangementIsGranted) {
   LedgerOptions options;
   options.admission.heaps = {HeapLimit{MiB(100)}, HeapLimit{MiB(60)}};
