@@ -33,6 +33,7 @@ class DaemonUnderFaults : public DaemonFixture {
   // Made by the first call.
   absl::StatusOr<VulkanImporter*> Importer();
 
+  Client& client() { return *client_; }
   FaultFile& daemon_file() { return *daemon_file_; }
   FaultFile& client_file() { return *client_file_; }
 
