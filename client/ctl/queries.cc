@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
 
 namespace heapbroker {
@@ -46,7 +45,7 @@ absl::StatusOr<Response> Queries::Ask(Stub& stub,
                                                                    const Request&, Response*),
                                       const Request& request) {
   grpc::ClientContext context;
-  connection_->Prepare(context, absl::Now() + connection_->call_timeout());
+  connection_->Prepare(context, connection_->call_timeout());
   Response response;
   HB_RETURN_IF_ERROR(Outcome((stub.*method)(&context, request, &response)));
   return response;
@@ -59,7 +58,7 @@ absl::StatusOr<v1::GetStatsResponse> Queries::Stats() {
 absl::Status Queries::WatchStats(
     absl::Duration interval, const std::function<absl::Status(const v1::GetStatsResponse&)>& show) {
   grpc::ClientContext context;
-  connection_->Prepare(context, absl::InfiniteFuture());
+  connection_->Prepare(context, absl::InfiniteDuration());
   v1::WatchStatsRequest request;
   request.mutable_interval()->set_seconds(
       absl::IDivDuration(interval, absl::Seconds(1), &interval));

@@ -3,7 +3,6 @@
 
 #include "client/src/constant_allocator.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -15,9 +14,6 @@
 namespace heapbroker {
 namespace {
 
-// Large enough that a round's fixed cost vanishes, small enough not to matter.
-constexpr Bytes kStagingBytes = MiB(8);
-
 std::string FormatChecksum(Checksum checksum) {
   return absl::StrCat(absl::Hex(checksum.high, absl::kZeroPad16),
                       absl::Hex(checksum.low, absl::kZeroPad16));
@@ -25,12 +21,12 @@ std::string FormatChecksum(Checksum checksum) {
 
 }  // namespace
 
-SegmentAllocator::SegmentAllocator(const Client& client, VulkanImporter& importer, Segment segment,
-                                   BlockRun run)
+SegmentAllocator::SegmentAllocator(VulkanImporter& importer, Segment segment, BlockRun run,
+                                   std::unique_ptr<Transfers> transfers)
     : importer_(importer),
       segment_(std::move(segment)),
       run_(std::move(run)),
-      staging_(client, importer, kStagingBytes) {}
+      transfers_(std::move(transfers)) {}
 
 absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(const Client& client,
                                                                            VulkanImporter& importer,
@@ -43,8 +39,12 @@ absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(const
                                             run.size().count(), " bytes and it has ",
                                             segment.size().count()));
   }
+  TransfersOptions options;
+  if (!segment.blocks().empty()) options.device_index = segment.blocks()[0]->facts().device_index;
+  HB_ASSIGN_OR_RETURN(std::unique_ptr<Transfers> transfers,
+                      Transfers::Create(client, importer, options));
   std::unique_ptr<SegmentAllocator> allocator(
-      new SegmentAllocator(client, importer, std::move(segment), std::move(run)));
+      new SegmentAllocator(importer, std::move(segment), std::move(run), std::move(transfers)));
   for (const auto& block : allocator->segment_.blocks()) {
     HB_ASSIGN_OR_RETURN(DeviceBuffer buffer,
                         importer.Import(*block, ArenaUsage(block->facts(), importer.context())));
@@ -68,19 +68,12 @@ absl::Status SegmentAllocator::CheckFilling(absl::string_view what) const {
                    "; only a process whose must_fill() is true may fill it, and only once"));
 }
 
-absl::Status SegmentAllocator::WritePiece(const DeviceBuffer& buffer, Bytes offset,
-                                          const char* data, Bytes size) {
-  if (buffer.mapped() == nullptr) return staging_.Upload(buffer, offset, data, size);
-  std::memcpy(static_cast<char*>(buffer.mapped()) + offset.count(), data, size.count());
-  return buffer.Flush(offset, size);
-}
-
 absl::Status SegmentAllocator::Write(Bytes offset, const void* data, Bytes size) {
   HB_RETURN_IF_ERROR(CheckFilling("Write"));
   HB_ASSIGN_OR_RETURN(const std::vector<BlockRun::Piece> pieces, run_.Split(offset, size));
   const char* next = static_cast<const char*>(data);
   for (const BlockRun::Piece& piece : pieces) {
-    HB_RETURN_IF_ERROR(WritePiece(buffers_[piece.block], piece.offset, next, piece.size));
+    HB_RETURN_IF_ERROR(transfers_->Upload(buffers_[piece.block], piece.offset, next, piece.size));
     next += piece.size.count();
   }
   return absl::OkStatus();
@@ -89,16 +82,13 @@ absl::Status SegmentAllocator::Write(Bytes offset, const void* data, Bytes size)
 absl::StatusOr<Checksum> SegmentAllocator::ComputeChecksum() {
   Checksummer checksummer;
   for (const DeviceBuffer& buffer : buffers_) {
-    if (buffer.mapped() == nullptr) {
-      HB_RETURN_IF_ERROR(
-          staging_.Download(buffer, Bytes(0), buffer.size(),
-                            [&](const void* data, Bytes size) { checksummer.Add(data, size); }));
-    } else {
-      HB_RETURN_IF_ERROR(buffer.Invalidate(Bytes(0), buffer.size()));
-      checksummer.Add(buffer.mapped(), buffer.size());
-    }
+    HB_RETURN_IF_ERROR(
+        transfers_->DownloadTo(buffer, Bytes(0), buffer.size(), [&](const void* data, Bytes size) {
+          checksummer.Add(data, size);
+          return absl::OkStatus();
+        }));
   }
-  HB_RETURN_IF_ERROR(staging_.End());
+  HB_RETURN_IF_ERROR(transfers_->ReleaseStaging());
   return checksummer.Finish();
 }
 

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/src/ranges.h"
-#include "client/src/staging.h"
 #include "heapbroker/allocators.h"
 #include "heapbroker/client.h"
 #include "heapbroker/segment.h"
+#include "heapbroker/transfers.h"
 #include "heapbroker/vulkan_importer.h"
 
 namespace heapbroker {
@@ -42,17 +42,17 @@ class SegmentAllocator final : public ConstantAllocator {
   absl::Status Verify() override;
 
  private:
-  SegmentAllocator(const Client& client, VulkanImporter& importer, Segment segment, BlockRun run);
+  SegmentAllocator(VulkanImporter& importer, Segment segment, BlockRun run,
+                   std::unique_ptr<Transfers> transfers);
 
   absl::Status CheckFilling(absl::string_view what) const;
-  absl::Status WritePiece(const DeviceBuffer& buffer, Bytes offset, const char* data, Bytes size);
   absl::StatusOr<Checksum> ComputeChecksum();
 
   VulkanImporter& importer_;
   Segment segment_;
   const BlockRun run_;
   std::vector<DeviceBuffer> buffers_;
-  Staging staging_;
+  const std::unique_ptr<Transfers> transfers_;
 };
 
 }  // namespace heapbroker

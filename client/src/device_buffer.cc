@@ -82,13 +82,14 @@ absl::Status DeviceBuffer::Invalidate(Bytes offset, Bytes size) const {
                       "vkInvalidateMappedMemoryRanges");
 }
 
-void DeviceBuffer::RecordAcquire(VkCommandBuffer commands) const {
+void DeviceBuffer::RecordAcquire(VkCommandBuffer commands,
+                                 std::optional<uint32_t> queue_family) const {
   if (!valid()) return;
   VkBufferMemoryBarrier barrier = WholeBuffer(handle());
   barrier.srcAccessMask = 0;
   barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
   barrier.srcQueueFamilyIndex = state_->others_queue_family();
-  barrier.dstQueueFamilyIndex = state_->context.queue_family;
+  barrier.dstQueueFamilyIndex = queue_family.value_or(state_->context.queue_family);
   vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                        VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0, nullptr, 1, &barrier, 0, nullptr);
   if (mapped() == nullptr) return;
@@ -102,13 +103,14 @@ void DeviceBuffer::RecordAcquire(VkCommandBuffer commands) const {
                        1, &to_host, 0, nullptr, 0, nullptr);
 }
 
-void DeviceBuffer::RecordRelease(VkCommandBuffer commands) const {
+void DeviceBuffer::RecordRelease(VkCommandBuffer commands,
+                                 std::optional<uint32_t> queue_family) const {
   if (!valid()) return;
   // What the host wrote before the submission is visible to it by itself.
   VkBufferMemoryBarrier barrier = WholeBuffer(handle());
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   barrier.dstAccessMask = 0;
-  barrier.srcQueueFamilyIndex = state_->context.queue_family;
+  barrier.srcQueueFamilyIndex = queue_family.value_or(state_->context.queue_family);
   barrier.dstQueueFamilyIndex = state_->others_queue_family();
   vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                        VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 1, &barrier, 0,

@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/src/copy_commands.h"
 #include "client/src/descriptor_import.h"
 #include "client/src/import_buffer.h"
 #include "client/src/import_slots.h"
@@ -40,6 +41,15 @@ class ImportCache {
 };
 
 struct VulkanImporter::State {
+  // Where Transfers copy.
+  CopyQueue CopyingQueue() {
+    if (context.transfer_queue == VK_NULL_HANDLE) {
+      return {context.device, context.queue, context.queue_family, &submitting};
+    }
+    Turn& turn = context.transfer_queue == context.queue ? submitting : transferring;
+    return {context.device, context.transfer_queue, context.transfer_queue_family, &turn};
+  }
+
   State(const VulkanContext& vulkan_context, const ImportingDevice& snapshot, uint32_t max_imports)
       : context(vulkan_context), device(snapshot), slots(max_imports), descriptors(comparer) {}
 
@@ -47,8 +57,9 @@ struct VulkanImporter::State {
   const ImportingDevice device;
   ImportSlots slots;
   ImportCache cache;
-  Turn importing;   // From looking into the cache to adding to it.
-  Turn submitting;  // Our own uses of the queue.
+  Turn importing;     // From looking into the cache to adding to it.
+  Turn submitting;    // Our own uses of the queue.
+  Turn transferring;  // And of the one for transfers, where that is another.
   KcmpComparer comparer;
   DescriptorImporter descriptors;
 };

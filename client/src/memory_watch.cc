@@ -23,6 +23,11 @@ namespace heapbroker {
 
 using Stream = grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>;
 
+// Ends of a stream that the daemon has not ended itself, as far as anyone can tell.
+bool MayBeTheConnections(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsUnknown(status) || absl::IsInternal(status);
+}
+
 // Shared with the thread that reads, which outlives a watch that one of its own
 // handlers destroys.
 struct MemoryWatch::State {
@@ -66,7 +71,7 @@ void MemoryWatch::State::SetStreamEnded(bool ended) {
 
 absl::Status MemoryWatch::State::Follow(Connection& connection) {
   grpc::ClientContext context;
-  connection.Prepare(context, absl::InfiniteFuture());
+  connection.Prepare(context, absl::InfiniteDuration());
   const CancelHook hook(stop, [&context] { context.TryCancel(); });
   const CancelHook loss_hook(connection.ended(), [&context] { context.TryCancel(); });
   // From here on they cancel what there is to cancel.
@@ -94,7 +99,7 @@ std::optional<absl::Status> MemoryWatch::State::RunToTheEnd() {
     const absl::Status ended = Follow(connection);
     if (IsDestroyed()) break;
     if (connection.Alive()) {
-      if (!absl::IsUnavailable(ended)) return ended;
+      if (!MayBeTheConnections(ended)) return ended;
       // A daemon that stops ends the session a little later.
       backoff.SessionLasted(absl::Now() - began);
       connection.AwaitEnd(backoff.Next(0), &stopped.fd()).IgnoreError();

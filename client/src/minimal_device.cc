@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "client/src/importing_device.h"
+#include "client/src/queue_choice.h"
 #include "client/src/vulkan_result.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/vulkan_importer.h"
@@ -61,15 +62,12 @@ absl::StatusOr<VkPhysicalDevice> ChooseDevice(VkInstance instance, const BrokerD
                    "; give it access to the device node and the broker's driver"));
 }
 
-std::optional<uint32_t> FindComputeFamily(VkPhysicalDevice device) {
+std::optional<QueueChoice> ReadQueueChoice(VkPhysicalDevice device) {
   uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-  for (uint32_t i = 0; i < count; ++i) {
-    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) return i;
-  }
-  return std::nullopt;
+  return ChooseQueues(families);
 }
 
 bool HasAll(VkPhysicalDevice device, absl::Span<const char* const> extensions) {
@@ -97,12 +95,19 @@ bool HasDeviceAddresses(VkPhysicalDevice device) {
 }
 
 // As `context` says for what.
-absl::StatusOr<VkDevice> CreateDevice(const VulkanContext& context) {
-  const float priority = 1.0f;
-  const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                      .queueFamilyIndex = context.queue_family,
-                                      .queueCount = 1,
-                                      .pQueuePriorities = &priority};
+absl::StatusOr<VkDevice> CreateDevice(const VulkanContext& context, const QueueChoice& choice) {
+  constexpr float kPriorities[] = {1.0f, 1.0f};
+  const auto queues_of = [&](uint32_t family, uint32_t count) {
+    return VkDeviceQueueCreateInfo{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                   .queueFamilyIndex = family,
+                                   .queueCount = count,
+                                   .pQueuePriorities = kPriorities};
+  };
+  const bool second_family = choice.transfer && choice.transfer->family != choice.compute.family;
+  const bool second_queue = choice.transfer && !second_family;
+  std::vector<VkDeviceQueueCreateInfo> queues = {
+      queues_of(choice.compute.family, second_queue ? 2 : 1)};
+  if (second_family) queues.push_back(queues_of(choice.transfer->family, 1));
   const absl::Span<const char* const> required = RequiredDeviceExtensions();
   std::vector<const char*> extensions(required.begin(), required.end());
   if (context.dma_bufs) {
@@ -113,8 +118,8 @@ absl::StatusOr<VkDevice> CreateDevice(const VulkanContext& context) {
       .bufferDeviceAddress = VK_TRUE};
   const VkDeviceCreateInfo info{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                 .pNext = context.device_addresses ? &address : nullptr,
-                                .queueCreateInfoCount = 1,
-                                .pQueueCreateInfos = &queue,
+                                .queueCreateInfoCount = static_cast<uint32_t>(queues.size()),
+                                .pQueueCreateInfos = queues.data(),
                                 .enabledExtensionCount = static_cast<uint32_t>(extensions.size()),
                                 .ppEnabledExtensionNames = extensions.data()};
   VkDevice device = VK_NULL_HANDLE;
@@ -131,15 +136,20 @@ absl::StatusOr<std::unique_ptr<MinimalDevice>> MinimalDevice::Create(const Broke
   VulkanContext& context = result->context_;
   HB_ASSIGN_OR_RETURN(context.instance, CreateInstance());
   HB_ASSIGN_OR_RETURN(context.physical_device, ChooseDevice(context.instance, device));
-  const std::optional<uint32_t> family = FindComputeFamily(context.physical_device);
-  if (!family) {
+  const std::optional<QueueChoice> queues = ReadQueueChoice(context.physical_device);
+  if (!queues) {
     return absl::NotFoundError(absl::StrCat(device.name, " has no queue that can compute"));
   }
-  context.queue_family = *family;
+  context.queue_family = queues->compute.family;
   context.dma_bufs = HasAll(context.physical_device, DmaBufDeviceExtensions());
   context.device_addresses = HasDeviceAddresses(context.physical_device);
-  HB_ASSIGN_OR_RETURN(context.device, CreateDevice(context));
-  vkGetDeviceQueue(context.device, *family, 0, &context.queue);
+  HB_ASSIGN_OR_RETURN(context.device, CreateDevice(context, *queues));
+  vkGetDeviceQueue(context.device, queues->compute.family, queues->compute.index, &context.queue);
+  if (queues->transfer) {
+    context.transfer_queue_family = queues->transfer->family;
+    vkGetDeviceQueue(context.device, queues->transfer->family, queues->transfer->index,
+                     &context.transfer_queue);
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "client/src/import_buffer.h"
 #include "client/src/import_checks.h"
 #include "client/src/imported_memory.h"
@@ -31,12 +32,14 @@ absl::Status CheckContext(const VulkanContext& context) {
   }
   uint32_t families = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(context.physical_device, &families, nullptr);
-  if (context.queue_family >= families) {
-    return absl::InvalidArgumentError(absl::StrCat("VulkanContext.queue_family is ",
-                                                   context.queue_family, " and the device has ",
-                                                   families, " families"));
-  }
-  return absl::OkStatus();
+  const auto check = [&](absl::string_view field, uint32_t family) {
+    if (family < families) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("VulkanContext.", field, " is ", family,
+                                                   " and the device has ", families, " families"));
+  };
+  HB_RETURN_IF_ERROR(check("queue_family", context.queue_family));
+  if (context.transfer_queue == VK_NULL_HANDLE) return absl::OkStatus();
+  return check("transfer_queue_family", context.transfer_queue_family);
 }
 
 absl::Status CheckCapabilities(const VulkanContext& context, const ImportingDevice& snapshot) {

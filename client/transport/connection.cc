@@ -165,7 +165,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   connection->undoer_ = std::make_unique<RequestUndoer>(
       [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
         if (self->lost()) return;
-        self->Prepare(context, absl::InfiniteFuture());
+        self->PrepareUntil(context, absl::InfiniteFuture());
         v1::ReleaseResponse response;
         // NOT_FOUND is the rule: mostly nothing was granted. After any other error
         // there is nobody who could do better.
@@ -215,7 +215,7 @@ absl::Status Connection::CheckUsable() {
   return Alive() ? absl::OkStatus() : SessionEndedError();
 }
 
-void Connection::Prepare(grpc::ClientContext& context, absl::Time deadline) const {
+void Connection::PrepareUntil(grpc::ClientContext& context, absl::Time deadline) const {
   context.AddMetadata(kSessionMetadataKey, token_);
   if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
 }
@@ -262,7 +262,7 @@ absl::Status Connection::Call(
     const Request& request, Response& response, const CallLimits& limits) {
   HB_RETURN_IF_ERROR(CheckUsable());
   grpc::ClientContext context;
-  Prepare(context, limits.deadline());
+  PrepareUntil(context, limits.deadline());
   const CancelHook hook(limits.cancellation(), [&context] { context.TryCancel(); });
   const CancelHook loss_hook(ended_, [&context] { context.TryCancel(); });
   if (hook.cancelled()) return absl::CancelledError("the call was cancelled before it began");

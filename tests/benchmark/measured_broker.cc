@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "client/transport/session_keeper.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/status.h"
 #include "tests/benchmark/direct_vulkan.h"
@@ -32,8 +33,10 @@ absl::StatusOr<std::unique_ptr<MeasuredBroker>> MeasuredBroker::Start() {
 
 absl::Status MeasuredBroker::Connect() {
   const ClientOptions options{.name = "broker_benchmark", .runtime_dir = daemon_->runtime_dir()};
-  HB_ASSIGN_OR_RETURN(connection_, Connection::Connect(options));
-  client_ = std::make_unique<Client>(connection_);
+  HB_ASSIGN_OR_RETURN(const std::shared_ptr<SessionKeeper> keeper,
+                      SessionKeeper::Connect(options, CallLimits(kTimeout)));
+  client_ = std::make_unique<Client>(keeper);
+  HB_ASSIGN_OR_RETURN(connection_, keeper->Current());
   memory_ = v1::MemoryBroker::NewStub(connection_->channel());
   stats_ = v1::PoolStats::NewStub(connection_->channel());
   health_ = grpc::health::v1::Health::NewStub(connection_->channel());
@@ -94,7 +97,9 @@ Case MeasuredBroker::HealthCheck() {
 
 Case MeasuredBroker::FetchAlone() {
   return {"Fetch of a descriptor", [this] {
-            return TimeOf([&] { return connection_->Fetch(held_.facts().block_id).status(); });
+            return TimeOf([&] {
+              return connection_->Fetch(held_.facts().block_id, CallLimits(kTimeout)).status();
+            });
           }};
 }
 

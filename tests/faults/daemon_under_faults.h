@@ -34,6 +34,7 @@ class DaemonUnderFaults : public DaemonFixture {
   absl::StatusOr<VulkanImporter*> Importer();
   Client& client() { return *client_; }
 
+  Client& client() { return *client_; }
   FaultFile& daemon_file() { return *daemon_file_; }
   FaultFile& client_file() { return *client_file_; }
 

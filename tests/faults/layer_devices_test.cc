@@ -128,6 +128,100 @@ TEST(LayerDevicesTest, TwoDevicesOfOneInstanceWorkAtOnceAndShareMemory) {
   EXPECT_EQ(file.Violations(), "");
 }
 
+// Fills a buffer on the queue of a family, and gives it to another one.
+void FillOn(VkDevice device, VkQueue queue, uint32_t family, uint32_t next_family,
+            VkBuffer buffer) {
+  VkCommandPoolCreateInfo pool_info{};
+  pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool_info.queueFamilyIndex = family;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  ASSERT_EQ(vkCreateCommandPool(device, &pool_info, nullptr, &pool), VK_SUCCESS);
+  VkCommandBufferAllocateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  info.commandPool = pool;
+  info.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  ASSERT_EQ(vkAllocateCommandBuffers(device, &info, &commands), VK_SUCCESS);
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  ASSERT_EQ(vkBeginCommandBuffer(commands, &begin), VK_SUCCESS);
+  vkCmdFillBuffer(commands, buffer, 0, VK_WHOLE_SIZE, 0x11111111 * (family + 1));
+  VkBufferMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
+  barrier.srcQueueFamilyIndex = family;
+  barrier.dstQueueFamilyIndex = next_family;
+  barrier.buffer = buffer;
+  barrier.size = VK_WHOLE_SIZE;
+  vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                       VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, nullptr, 1, &barrier, 0,
+                       nullptr);
+  ASSERT_EQ(vkEndCommandBuffer(commands), VK_SUCCESS);
+  VkSubmitInfo submit{};
+  submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submit.commandBufferCount = 1;
+  submit.pCommandBuffers = &commands;
+  ASSERT_EQ(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
+  ASSERT_EQ(vkQueueWaitIdle(queue), VK_SUCCESS);
+  vkDestroyCommandPool(device, pool, nullptr);
+}
+
+TEST(LayerDevicesTest, EachPlannedFamilyHasAQueueOfItsOwnThatWorks) {
+  const FaultFile file("device gpu\n queueFamily compute|transfer\n queueFamily transfer\n");
+  const ScopedFaults faults(file);
+  const VulkanProgram program;
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(program.physical_device(), &count, nullptr);
+  ASSERT_EQ(count, 2u);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(program.physical_device(), &count, families.data());
+  EXPECT_EQ(families[0].queueFlags, VkQueueFlags{VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT});
+  EXPECT_EQ(families[1].queueFlags, VkQueueFlags{VK_QUEUE_TRANSFER_BIT});
+  EXPECT_EQ(families[1].queueCount, 1u);
+
+  const float priority = 1.0F;
+  VkDeviceQueueCreateInfo queue_infos[2] = {};
+  for (uint32_t family = 0; family < 2; ++family) {
+    queue_infos[family].sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue_infos[family].queueFamilyIndex = family;
+    queue_infos[family].queueCount = 1;
+    queue_infos[family].pQueuePriorities = &priority;
+  }
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.queueCreateInfoCount = 2;
+  info.pQueueCreateInfos = queue_infos;
+  VkDevice device = VK_NULL_HANDLE;
+  ASSERT_EQ(vkCreateDevice(program.physical_device(), &info, nullptr, &device), VK_SUCCESS);
+  VkQueue queues[2] = {};
+  for (uint32_t family = 0; family < 2; ++family) {
+    vkGetDeviceQueue(device, family, 0, &queues[family]);
+  }
+  EXPECT_NE(queues[0], queues[1]);
+
+  VkBufferCreateInfo buffer_info{};
+  buffer_info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  buffer_info.size = 64;
+  buffer_info.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  ASSERT_EQ(vkCreateBuffer(device, &buffer_info, nullptr, &buffer), VK_SUCCESS);
+  VkMemoryAllocateInfo memory_info{};
+  memory_info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  memory_info.allocationSize = 4096;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  ASSERT_EQ(vkAllocateMemory(device, &memory_info, nullptr, &memory), VK_SUCCESS);
+  ASSERT_EQ(vkBindBufferMemory(device, buffer, memory, 0), VK_SUCCESS);
+  void* mapped = nullptr;
+  ASSERT_EQ(vkMapMemory(device, memory, 0, VK_WHOLE_SIZE, 0, &mapped), VK_SUCCESS);
+  for (uint32_t family = 0; family < 2; ++family) {
+    ASSERT_NO_FATAL_FAILURE(FillOn(device, queues[family], family, 1 - family, buffer));
+    EXPECT_EQ(static_cast<uint32_t*>(mapped)[15], 0x11111111 * (family + 1));
+  }
+  vkDestroyBuffer(device, buffer, nullptr);
+  vkFreeMemory(device, memory, nullptr);
+  vkDestroyDevice(device, nullptr);
+  EXPECT_EQ(file.Violations(), "");
+}
+
 TEST(LayerDevicesTest, ListsTheSameHandlesEveryTimeEachAGroupOfItsOwn) {
   const FaultFile file(kTwoDevices);
   const ScopedFaults faults(file);

@@ -46,6 +46,8 @@ device first   # a comment
   memoryHeap 16GiB none
   memoryType 0 device_local
   memoryType 1 host_visible|host_coherent 4
+  queueFamily graphics|compute|transfer
+  queueFamily transfer
   enforce heaps
   pad 64KiB 64
   fresh_memory 165
@@ -91,6 +93,10 @@ device second
             VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                   VK_MEMORY_PROPERTY_HOST_COHERENT_BIT});
   EXPECT_EQ(device.memory_types[1].real_type, 4u);
+  EXPECT_EQ(device.queue_families,
+            (std::vector<VkQueueFlags>{
+                VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT,
+                VK_QUEUE_TRANSFER_BIT}));
   EXPECT_TRUE(device.enforce_heaps);
   EXPECT_EQ(device.padding->granularity, KiB(64));
   EXPECT_EQ(device.padding->extra, Bytes(64));

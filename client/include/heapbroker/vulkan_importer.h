@@ -51,6 +51,10 @@ struct VulkanContext {
   // use the queue at that time, as Vulkan demands for all queues.
   VkQueue queue = VK_NULL_HANDLE;
   uint32_t queue_family = 0;
+  // For the copies of Transfers (transfers.h), which then leave `queue` alone as far as
+  // they can: another queue, of this or of another family. Null: they use `queue`.
+  VkQueue transfer_queue = VK_NULL_HANDLE;
+  uint32_t transfer_queue_family = 0;
   // Memory allocations that the application makes itself, at most: they count
   // towards the device's maxMemoryAllocationCount as imports do.
   uint32_t other_allocations = 0;
@@ -103,9 +107,10 @@ class HEAPBROKER_EXPORT DeviceBuffer {
   // which other drivers may use) before this device's first use; Release
   // gives it back after the last one: before a Lease is released and before a
   // Segment is sealed, with a fence wait in between. Acquired and not released
-  // at most once at a time. See VulkanImporter::AcquireAll.
-  void RecordAcquire(VkCommandBuffer commands) const;
-  void RecordRelease(VkCommandBuffer commands) const;
+  // at most once at a time. See VulkanImporter::AcquireAll. `queue_family` is the one
+  // that the commands are for; unset: the context's.
+  void RecordAcquire(VkCommandBuffer commands, std::optional<uint32_t> queue_family = {}) const;
+  void RecordRelease(VkCommandBuffer commands, std::optional<uint32_t> queue_family = {}) const;
 
  private:
   friend class VulkanImporter;
@@ -169,12 +174,15 @@ class HEAPBROKER_EXPORT VulkanImporter {
   ImporterStats stats() const;
 
  private:
+  friend class Transfers;
+
   explicit VulkanImporter(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 
-// An instance, device and compute queue for programs that have none. Made for
-// dma-bufs and device addresses where the device has them: see context().
+// An instance, device and compute queue for programs that have none, and a queue for
+// transfers where the device has another one. Made for dma-bufs and device addresses
+// where the device has them: see context().
 class HEAPBROKER_EXPORT MinimalDevice {
  public:
   // On the physical device whose device and driver UUIDs are `device`'s, which

@@ -28,6 +28,7 @@ absl::Span<const EntryPoint> MemoryCalls();
 absl::Span<const EntryPoint> RequirementCalls();  // Sizes and types of buffers and images.
 absl::Span<const EntryPoint> ObjectCalls();       // Buffers, fences, command pools.
 absl::Span<const EntryPoint> QueueCalls();
+absl::Span<const EntryPoint> QueueFamilyCalls();  // Getting queues, ownership.
 
 #define HB_ENTRY(name) \
   { "vk" #name, reinterpret_cast<PFN_vkVoidFunction>(name) }

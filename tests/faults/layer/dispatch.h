@@ -33,11 +33,13 @@ namespace heapbroker::faults {
   X(CreateBuffer) X(DestroyBuffer) X(BindBufferMemory) \
   X(GetBufferMemoryRequirements) X(GetImageMemoryRequirements) \
   X(CreateFence) X(DestroyFence) X(WaitForFences) X(CreateCommandPool) X(DestroyCommandPool) \
-  X(QueueSubmit) X(QueueWaitIdle) X(DeviceWaitIdle)
+  X(GetDeviceQueue) X(GetDeviceQueue2) X(CmdPipelineBarrier) \
+  X(QueueSubmit) X(QueueBindSparse) X(QueueWaitIdle) X(DeviceWaitIdle)
 
 #define HB_PROMOTED_DEVICE_FUNCTIONS(X) \
   X(BindBufferMemory2) X(GetBufferMemoryRequirements2) X(GetImageMemoryRequirements2) \
-  X(GetDeviceBufferMemoryRequirements) X(GetDeviceImageMemoryRequirements) X(QueueSubmit2)
+  X(GetDeviceBufferMemoryRequirements) X(GetDeviceImageMemoryRequirements) X(QueueSubmit2) \
+  X(CmdPipelineBarrier2)
 // clang-format on
 
 // A member for each, with Vulkan's name less the "vk"; null where the next one

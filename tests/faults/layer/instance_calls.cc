@@ -170,6 +170,15 @@ VkResult CreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
   VkDeviceCreateInfo real = *info;
   real.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   real.ppEnabledExtensionNames = extensions.data();
+  const float priority = 1.0f;
+  const VkDeviceQueueCreateInfo only_queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueFamilyIndex = 0,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+  if (!device.plan->queue_families.empty()) {
+    real.queueCreateInfoCount = 1;
+    real.pQueueCreateInfos = &only_queue;
+  }
   const PFN_vkGetInstanceProcAddr next_instance = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
   const PFN_vkGetDeviceProcAddr next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;

@@ -25,7 +25,8 @@ PFN_vkVoidFunction Find(std::initializer_list<absl::Span<const EntryPoint>> tabl
 }
 
 PFN_vkVoidFunction FindOfDevice(absl::string_view name) {
-  return Find({DeviceCalls(), MemoryCalls(), RequirementCalls(), ObjectCalls(), QueueCalls()},
+  return Find({DeviceCalls(), MemoryCalls(), RequirementCalls(), ObjectCalls(), QueueCalls(),
+               QueueFamilyCalls()},
               name);
 }
 

@@ -76,7 +76,9 @@ VkResult CreateCommandPool(VkDevice handle, const VkCommandPoolCreateInfo* info,
                            const VkAllocationCallbacks* allocator, VkCommandPool* pool) {
   Device& device = DeviceOf(handle);
   if (const auto broken = device.OnCall(Function::kCreateCommandPool)) return broken->result;
-  const VkResult result = device.next().CreateCommandPool(handle, info, allocator, pool);
+  VkCommandPoolCreateInfo real = *info;
+  real.queueFamilyIndex = device.RealFamily(info->queueFamilyIndex);
+  const VkResult result = device.next().CreateCommandPool(handle, &real, allocator, pool);
   if (result == VK_SUCCESS) device.CountObject(Device::Kind::kCommandPool, 1);
   return result;
 }

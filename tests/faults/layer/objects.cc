@@ -54,6 +54,7 @@ uint64_t Changed(uint64_t value, int64_t change) { return value + static_cast<ui
 Instance& InstanceOf(VkInstance instance) { return Instances().Find(instance); }
 Device& DeviceOf(VkDevice device) { return Devices().Find(device); }
 Device& DeviceOf(VkQueue queue) { return Devices().Find(queue); }
+Device& DeviceOf(VkCommandBuffer commands) { return Devices().Find(commands); }
 
 void AddInstance(std::unique_ptr<Instance> instance) {
   const VkInstance handle = instance->handle;
@@ -74,6 +75,23 @@ Device::Device(VkDevice handle, const PhysicalDevice& physical_device,
       next_(dispatch),
       ledger_(plan_, memory) {
   faults_.Count(plan_, [](DeviceCounters& counters) { ++counters.live_devices; });
+  if (plan_.queue_families.empty()) return;
+  VkQueue real = VK_NULL_HANDLE;
+  next_.GetDeviceQueue(handle_, 0, 0, &real);
+  for (size_t i = 0; i < plan_.queue_families.size(); ++i) {
+    queues_.push_back(std::make_unique<Queue>());
+    queues_.back()->real = real;
+  }
+}
+
+Queue* Device::QueueOf(uint32_t family) {
+  return family < queues_.size() ? queues_[family].get() : nullptr;
+}
+
+VkResult Device::OnQueue(VkQueue queue, absl::FunctionRef<VkResult(VkQueue real)> call) {
+  if (queues_.empty()) return call(queue);
+  MutexLock lock(queue_mutex_);
+  return call(reinterpret_cast<Queue*>(queue)->real);
 }
 
 std::optional<VkResult> Device::Ask(

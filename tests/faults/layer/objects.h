@@ -40,6 +40,15 @@ inline PhysicalDevice& Unwrap(VkPhysicalDevice handle) {
   return *reinterpret_cast<PhysicalDevice*>(handle);
 }
 
+// Stands where callers see the VkQueue of a planned family: the driver has one for all
+// of them. As PhysicalDevice; the loader writes the first word.
+struct Queue {
+  void* loader_data = nullptr;
+  VkQueue real = VK_NULL_HANDLE;
+
+  VkQueue handle() { return reinterpret_cast<VkQueue>(this); }
+};
+
 struct Instance {
   VkInstance handle = VK_NULL_HANDLE;
   InstanceDispatch next;
@@ -49,7 +58,8 @@ struct Instance {
   std::vector<std::unique_ptr<PhysicalDevice>> devices ABSL_GUARDED_BY(mutex);
 };
 
-// One VkDevice. Thread-safe; no lock is held over a call of the driver.
+// One VkDevice. Thread-safe; no lock is held over a call of the driver, except for the
+// one that keeps planned queues apart.
 class Device {
  public:
   Device(VkDevice handle, const PhysicalDevice& physical_device, const DeviceDispatch& dispatch,
@@ -58,6 +68,17 @@ class Device {
   VkDevice handle() const { return handle_; }
   const DevicePlan& plan() const { return plan_; }
   const DeviceDispatch& next() const { return next_; }
+
+  // Of a planned family; null where the plan has none like it.
+  Queue* QueueOf(uint32_t family);
+  bool has_planned_queues() const { return !queues_.empty(); }
+  // The driver's, with which `call` is called: by one thread at a time where it is
+  // behind several.
+  VkResult OnQueue(VkQueue queue, absl::FunctionRef<VkResult(VkQueue real)> call);
+  // The driver's family; those that are no family of the device stay as they are.
+  uint32_t RealFamily(uint32_t family) const {
+    return family < plan_.queue_families.size() ? 0 : family;
+  }
 
   // As FaultState's.
   std::optional<Broken> OnCall(Function function) { return faults_.OnCall(function, &plan_); }
@@ -89,7 +110,9 @@ class Device {
   const DevicePlan& plan_;
   FaultState& faults_;
   const DeviceDispatch next_;
-  std::atomic<int64_t> objects_[3] = {};  // By Kind.
+  std::vector<std::unique_ptr<Queue>> queues_;  // By family; constant. Empty: the driver's.
+  Mutex queue_mutex_;                           // Whose turn it is to use the driver's one.
+  std::atomic<int64_t> objects_[3] = {};        // By Kind.
   Mutex mutex_;
   MemoryLedger ledger_ ABSL_GUARDED_BY(mutex_);
 };
@@ -99,6 +122,7 @@ class Device {
 Instance& InstanceOf(VkInstance instance);
 Device& DeviceOf(VkDevice device);
 Device& DeviceOf(VkQueue queue);
+Device& DeviceOf(VkCommandBuffer commands);
 
 void AddInstance(std::unique_ptr<Instance> instance);
 void AddDevice(std::unique_ptr<Device> device);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vulkan/vulkan.h>
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -40,14 +41,6 @@ VkResult GetPhysicalDeviceImageFormatProperties(VkPhysicalDevice handle, VkForma
   HB_PASS_ON(GetPhysicalDeviceImageFormatProperties, format, type, tiling, usage, flags,
              properties);
 }
-void GetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice handle, uint32_t* count,
-                                            VkQueueFamilyProperties* properties) {
-  HB_PASS_ON(GetPhysicalDeviceQueueFamilyProperties, count, properties);
-}
-void GetPhysicalDeviceQueueFamilyProperties2(VkPhysicalDevice handle, uint32_t* count,
-                                             VkQueueFamilyProperties2* properties) {
-  HB_PASS_ON(GetPhysicalDeviceQueueFamilyProperties2, count, properties);
-}
 void GetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, VkFormat format,
                                                   VkImageType type, VkSampleCountFlagBits samples,
                                                   VkImageUsageFlags usage, VkImageTiling tiling,
@@ -80,6 +73,48 @@ VkResult EnumerateDeviceLayerProperties(VkPhysicalDevice handle, uint32_t* count
   HB_PASS_ON(EnumerateDeviceLayerProperties, count, properties);
 }
 #undef HB_PASS_ON
+
+// The families of a plan, like the driver's first but for what its queue can do. Empty
+// where there is no plan for them.
+std::vector<VkQueueFamilyProperties> PlannedFamilies(const PhysicalDevice& device) {
+  if (device.plan->queue_families.empty()) return {};
+  uint32_t count = 1;
+  VkQueueFamilyProperties first{};
+  device.instance->next.GetPhysicalDeviceQueueFamilyProperties(device.real, &count, &first);
+  first.queueCount = 1;
+  std::vector<VkQueueFamilyProperties> families;
+  for (const VkQueueFlags flags : device.plan->queue_families) {
+    families.push_back(first);
+    families.back().queueFlags = flags;
+  }
+  return families;
+}
+
+void GetPhysicalDeviceQueueFamilyProperties(VkPhysicalDevice handle, uint32_t* count,
+                                            VkQueueFamilyProperties* properties) {
+  const PhysicalDevice& device = Unwrap(handle);
+  const std::vector<VkQueueFamilyProperties> planned = PlannedFamilies(device);
+  if (planned.empty()) {
+    device.instance->next.GetPhysicalDeviceQueueFamilyProperties(device.real, count, properties);
+  } else {
+    ReturnList(planned, count, properties);
+  }
+}
+
+void GetPhysicalDeviceQueueFamilyProperties2(VkPhysicalDevice handle, uint32_t* count,
+                                             VkQueueFamilyProperties2* properties) {
+  const PhysicalDevice& device = Unwrap(handle);
+  const std::vector<VkQueueFamilyProperties> planned = PlannedFamilies(device);
+  if (planned.empty()) {
+    device.instance->next.GetPhysicalDeviceQueueFamilyProperties2(device.real, count, properties);
+    return;
+  }
+  const auto size = static_cast<uint32_t>(planned.size());
+  *count = properties == nullptr ? size : std::min(*count, size);
+  for (uint32_t i = 0; properties != nullptr && i < *count; ++i) {
+    properties[i].queueFamilyProperties = planned[i];
+  }
+}
 
 void GetPhysicalDeviceProperties(VkPhysicalDevice handle, VkPhysicalDeviceProperties* properties) {
   const PhysicalDevice& device = Unwrap(handle);

@@ -112,6 +112,14 @@ absl::Status ReadMemoryType(LineReader& line, DevicePlan& device) {
   return absl::OkStatus();
 }
 
+absl::Status ReadQueueFamily(LineReader& line, DevicePlan& device) {
+  HB_ASSIGN_OR_RETURN(const std::string word, line.Word("what its queue can do"));
+  const auto flags = ParseQueueFlags(word);
+  HB_RETURN_IF_ERROR(line.At(flags.status()));
+  device.queue_families.push_back(*flags);
+  return absl::OkStatus();
+}
+
 absl::Status ReadEnforce(LineReader& line, DevicePlan& device) {
   HB_ASSIGN_OR_RETURN(const std::string word, line.Word("heaps"));
   if (word != "heaps") {
@@ -229,6 +237,7 @@ const std::map<absl::string_view, ReadRest>& Directives() {
       {"mode", ReadMode},
       {"memoryHeap", ReadHeap},
       {"memoryType", ReadMemoryType},
+      {"queueFamily", ReadQueueFamily},
       {"enforce", ReadEnforce},
       {"pad", ReadPadding},
       {"fresh_memory", ReadFreshMemory},

@@ -99,6 +99,9 @@ struct DevicePlan {
 
   std::vector<HeapPlan> heaps;  // Empty exactly if memory_types is.
   std::vector<MemoryTypePlan> memory_types;
+  // Flags of each, with one queue; the driver's first queue stands behind all of them.
+  // Empty: the driver's families.
+  std::vector<VkQueueFlags> queue_families;
   bool enforce_heaps = false;  // A full heap refuses, as most hardware does.
   std::optional<Padding> padding;
   std::optional<uint8_t> fresh_memory;  // What each byte of new memory holds.

@@ -68,6 +68,12 @@ constexpr Named<uint32_t> kHeapFlags[] = {
     {"multi_instance", VK_MEMORY_HEAP_MULTI_INSTANCE_BIT},
 };
 
+constexpr Named<uint32_t> kQueueFlags[] = {
+    {"graphics", VK_QUEUE_GRAPHICS_BIT},
+    {"compute", VK_QUEUE_COMPUTE_BIT},
+    {"transfer", VK_QUEUE_TRANSFER_BIT},
+};
+
 constexpr Named<VkExternalMemoryHandleTypeFlagBits> kHandleTypes[] = {
     {"opaque_fd", VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT},
     {"dma_buf", VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT},
@@ -125,6 +131,10 @@ absl::StatusOr<VkMemoryPropertyFlags> ParseMemoryFlags(absl::string_view text) {
 
 absl::StatusOr<VkMemoryHeapFlags> ParseHeapFlags(absl::string_view text) {
   return ParseFlags(kHeapFlags, text, "property of a heap");
+}
+
+absl::StatusOr<VkQueueFlags> ParseQueueFlags(absl::string_view text) {
+  return ParseFlags(kQueueFlags, text, "ability of a queue");
 }
 
 absl::StatusOr<VkExternalMemoryHandleTypeFlagBits> ParseHandleType(absl::string_view text) {

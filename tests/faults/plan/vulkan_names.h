@@ -24,6 +24,8 @@ absl::StatusOr<VkPhysicalDeviceType> ParseDeviceType(absl::string_view text);
 absl::StatusOr<VkMemoryPropertyFlags> ParseMemoryFlags(absl::string_view text);
 // "device_local", "multi_instance", "none".
 absl::StatusOr<VkMemoryHeapFlags> ParseHeapFlags(absl::string_view text);
+// "compute|transfer".
+absl::StatusOr<VkQueueFlags> ParseQueueFlags(absl::string_view text);
 // "opaque_fd", "dma_buf", "host_allocation".
 absl::StatusOr<VkExternalMemoryHandleTypeFlagBits> ParseHandleType(absl::string_view text);
 

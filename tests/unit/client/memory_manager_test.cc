@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/src/staging.h"
 #include "gtest/gtest.h"
 #include "heapbroker/checksum.h"
 #include "tests/support/status_matchers.h"
@@ -205,29 +204,6 @@ TEST_F(MemoryManagerTest, SurvivesTheDaemonsEnd) {
   daemon_.Stop();
   EXPECT_THAT(manager->get_constant_allocator()->Verify(), IsOk());
   EXPECT_THAT(manager->get_runtime_allocator()->Allocate(Bytes(8), Bytes(8)), IsOk());
-}
-
-TEST_F(MemoryManagerTest, StagingCopiesInPiecesBothWays) {
-  ASSERT_OK_AND_ASSIGN(const Lease lease, a_.client->Allocate({.size = Bytes(10'000)}));
-  ASSERT_OK_AND_ASSIGN(const DeviceBuffer buffer,
-                       a_.importer->Import(*lease.block(), VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                                               VK_BUFFER_USAGE_TRANSFER_DST_BIT));
-  ASSERT_THAT(a_.importer->AcquireAll({buffer}), IsOk());
-  Staging staging(*a_.client, *a_.importer, KiB(1));
-  const std::string data = Pattern(5'001);
-  ASSERT_THAT(staging.Upload(buffer, Bytes(3), data.data(), Bytes(data.size())), IsOk());
-  EXPECT_EQ(std::memcmp(static_cast<char*>(buffer.mapped()) + 3, data.data(), data.size()), 0);
-  std::string read;
-  ASSERT_THAT(staging.Download(buffer, Bytes(3), Bytes(data.size()),
-                               [&](const void* piece, Bytes size) {
-                                 read.append(static_cast<const char*>(piece), size.count());
-                               }),
-              IsOk());
-  EXPECT_EQ(read, data);
-  EXPECT_EQ(daemon_.leased_blocks(), 2u);
-  ASSERT_THAT(staging.End(), IsOk());
-  EXPECT_EQ(daemon_.leased_blocks(), 1u);
-  ASSERT_THAT(a_.importer->ReleaseAll({buffer}), IsOk());
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/src/staging_ring.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status_macros.h"
+
+namespace heapbroker {
+
+StagingRing::StagingRing(const Client& client, VulkanImporter& importer, const CopyQueue& queue,
+                         MemoryKind kind, const TransfersOptions& options)
+    : client_(client), importer_(importer), queue_(queue), kind_(kind), options_(options) {}
+
+StagingRing::~StagingRing() { End().IgnoreError(); }
+
+absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const AllocateOptions& options) {
+  const std::vector<AllocationRequest> requests(
+      count, {.size = options_.piece, .memory = kind_, .transient = true});
+  HB_ASSIGN_OR_RETURN(std::vector<Lease> leases, client_.AllocateAll(requests, options));
+  Slots slots;
+  for (Lease& lease : leases) {
+    auto slot = std::make_unique<StagingSlot>();
+    HB_ASSIGN_OR_RETURN(slot->buffer,
+                        importer_.Import(*lease.block(), VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                                             VK_BUFFER_USAGE_TRANSFER_DST_BIT));
+    HB_ASSIGN_OR_RETURN(slot->commands, CopyCommands::Create(queue_));
+    slot->lease = std::move(lease);
+    slots.push_back(std::move(slot));
+  }
+  for (const auto& slot : slots) {
+    HB_RETURN_IF_ERROR(slot->commands->Submit(
+        [&](VkCommandBuffer commands) { slot->buffer.RecordAcquire(commands, queue_.family); }));
+  }
+  for (const auto& slot : slots) HB_RETURN_IF_ERROR(slot->commands->Wait());
+  return slots;
+}
+
+absl::Status StagingRing::ReplaceLost(const AllocateOptions& options) {
+  const bool lost = std::any_of(slots_.begin(), slots_.end(),
+                                [](const auto& slot) { return slot->lease.lost(); });
+  if (!lost) return absl::OkStatus();
+  absl::StatusOr<Slots> made = Make(1, options);
+  // What was imported stays valid, so whoever has no daemon has this at least.
+  if (absl::IsUnavailable(made.status())) return absl::OkStatus();
+  HB_RETURN_IF_ERROR(made.status());
+  slots_ = *std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status StagingRing::Prepare(uint64_t pieces,
+                                  const std::shared_ptr<Cancellation>& cancellation) {
+  AllocateOptions options{.device_index = options_.device_index, .cancellation = cancellation};
+  HB_RETURN_IF_ERROR(ReplaceLost(options));
+  if (slots_.empty()) {
+    HB_ASSIGN_OR_RETURN(slots_, Make(1, options));
+  }
+  const uint64_t wanted = std::min<uint64_t>(pieces, options_.in_flight);
+  if (slots_.size() >= wanted) return absl::OkStatus();
+  // More of them make it faster and are worth nobody's waiting.
+  options.max_wait = absl::ZeroDuration();
+  absl::StatusOr<Slots> more = Make(wanted - slots_.size(), options);
+  if (absl::IsResourceExhausted(more.status()) || absl::IsUnavailable(more.status())) {
+    return absl::OkStatus();
+  }
+  HB_RETURN_IF_ERROR(more.status());
+  std::move(more->begin(), more->end(), std::back_inserter(slots_));
+  return absl::OkStatus();
+}
+
+absl::Status StagingRing::Wait() {
+  absl::Status first;
+  for (const auto& slot : slots_) first.Update(slot->commands->Wait());
+  return first;
+}
+
+absl::Status StagingRing::End() {
+  absl::Status first = Wait();
+  for (const auto& slot : slots_) {
+    if (slot->lease.lost()) continue;
+    first.Update(slot->commands->Submit(
+        [&](VkCommandBuffer commands) { slot->buffer.RecordRelease(commands, queue_.family); }));
+  }
+  first.Update(Wait());
+  std::vector<Lease> leases;
+  for (const auto& slot : slots_) {
+    slot->buffer = DeviceBuffer();
+    if (!slot->lease.lost()) leases.push_back(std::move(slot->lease));
+  }
+  slots_.clear();
+  first.Update(ReleaseAll(std::move(leases)));
+  return first;
+}
+
+}  // namespace heapbroker
