@@ -25,6 +25,10 @@
 //   watch                                begins to listen to the daemon, as the next three do
 //   idle DEVICE HEAP BYTES               reports that as all that is idle
 //   asked; sealed                        what came next, as WatchNotes; waits for it
+//   dynamic-start MILLISECONDS           a DeviceAllocator whose cache keeps idle blocks
+//                                        so long; 0: for ever
+//   dynamic-allocate MEMORY SIZE; dynamic-free MEMORY
+//   dynamic                              as DynamicMemory::Describe
 //   fork                                 child=PID; the child waits for the test's end
 //
 // The control socket's end ends the program.
@@ -51,6 +55,7 @@
 #include "heapbroker/client.h"
 #include "heapbroker/vulkan_importer.h"
 #include "tests/integration/allocate_terms.h"
+#include "tests/integration/dynamic_memory.h"
 #include "tests/integration/held_memory.h"
 #include "tests/integration/watch_notes.h"
 
@@ -109,6 +114,10 @@ class Program {
   Answer Idle(const Words& words);
   Answer Asked(const Words& words);
   Answer Sealed(const Words& words);
+  Answer DynamicStart(const Words& words);
+  Answer DynamicAllocate(const Words& words);
+  Answer DynamicFree(const Words& words);
+  Answer Dynamic(const Words& words);
   Answer Fork(const Words& words);
 
   Answer Keep(const std::string& name, HeldMemory memory);
@@ -125,6 +134,7 @@ class Program {
   std::unique_ptr<VulkanImporter> importer_;
   std::map<std::string, HeldMemory> memories_;
   std::unique_ptr<WatchNotes> watch_;
+  std::unique_ptr<DynamicMemory> dynamic_;
 };
 
 const std::map<std::string, Program::Command>& Program::Commands() {
@@ -149,6 +159,10 @@ const std::map<std::string, Program::Command>& Program::Commands() {
                                          {"idle", {4, &Program::Idle}},
                                          {"asked", {1, &Program::Asked}},
                                          {"sealed", {1, &Program::Sealed}},
+                                         {"dynamic-start", {2, &Program::DynamicStart}},
+                                         {"dynamic-allocate", {3, &Program::DynamicAllocate}},
+                                         {"dynamic-free", {2, &Program::DynamicFree}},
+                                         {"dynamic", {1, &Program::Dynamic}},
                                          {"fork", {1, &Program::Fork}}};
   return *commands;
 }
@@ -161,6 +175,9 @@ Answer Program::Run(const Words& words) {
   }
   if (client_ == nullptr && words[0] != "connect") {
     return absl::FailedPreconditionError("not connected yet");
+  }
+  if (dynamic_ == nullptr && words[0].rfind("dynamic", 0) == 0 && words[0] != "dynamic-start") {
+    return absl::FailedPreconditionError("no allocator yet");
   }
   return (this->*found->second.run)(words);
 }
@@ -353,6 +370,24 @@ Answer Program::Sealed(const Words&) {
   HB_ASSIGN_OR_RETURN(WatchNotes* const notes, Notes());
   return notes->NextSealed();
 }
+
+Answer Program::DynamicStart(const Words& words) {
+  HB_ASSIGN_OR_RETURN(const uint64_t milliseconds, Number(words[1]));
+  HB_ASSIGN_OR_RETURN(VulkanImporter* const importer, Importer());
+  const absl::Duration max_idle =
+      milliseconds == 0 ? absl::InfiniteDuration() : absl::Milliseconds(milliseconds);
+  HB_ASSIGN_OR_RETURN(dynamic_, DynamicMemory::Start(*client_, *importer, max_idle));
+  return std::string();
+}
+
+Answer Program::DynamicAllocate(const Words& words) {
+  HB_ASSIGN_OR_RETURN(const uint64_t size, Number(words[2]));
+  return Done(dynamic_->Allocate(words[1], Bytes(size)));
+}
+
+Answer Program::DynamicFree(const Words& words) { return Done(dynamic_->Free(words[1])); }
+
+Answer Program::Dynamic(const Words&) { return dynamic_->Describe(); }
 
 Answer Program::Fork(const Words&) {
   const pid_t child = fork();
