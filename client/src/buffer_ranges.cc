@@ -6,14 +6,11 @@
 #include <cstdint>
 
 namespace heapbroker {
-namespace {
 
 uint64_t AddressOf(const BufferRange& range) {
   if (range.host_visible()) return reinterpret_cast<uintptr_t>(*range.host());
   return range.device_address().value_or(range.offset().count());
 }
-
-}  // namespace
 
 VkBufferUsageFlags ArenaUsage(const ImportFacts& facts, const VulkanContext& context) {
   constexpr VkBufferUsageFlags kUsage =

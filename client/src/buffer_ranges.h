@@ -5,6 +5,8 @@
 #ifndef CLIENT_SRC_BUFFER_RANGES_H_
 #define CLIENT_SRC_BUFFER_RANGES_H_
 
+#include <cstdint>
+
 #include "client/src/arena.h"
 #include "heapbroker/buffer_range.h"
 #include "heapbroker/vulkan_importer.h"
@@ -14,6 +16,10 @@ namespace heapbroker {
 inline BufferRange WholeOf(const DeviceBuffer& buffer) {
   return BufferRange(buffer, Bytes(0), buffer.size());
 }
+
+// Where it begins for those who care how addresses are aligned: for the host where it
+// sees the memory, else for the device where it has an address, else in the buffer.
+uint64_t AddressOf(const BufferRange& range);
 
 // What kernels and copies do with the memory of a model, and device addresses where
 // both the block and the device have them.

@@ -127,6 +127,20 @@ class SharedRanges {
     return size.ok() ? std::optional<Bytes>(*size) : std::nullopt;
   }
 
+  // Of all blocks, which are not here any more, whatever is allocated in them.
+  std::vector<std::unique_ptr<Memory>> TakeAll() {
+    std::vector<std::unique_ptr<Memory>> all;
+    for (uint32_t index = 0; index < end_.load(std::memory_order_acquire); ++index) {
+      Block& block = *At(index);
+      MutexLock lock(block.mutex);
+      if (!block.ranges) continue;
+      block.ranges.reset();
+      block.refused.store(0, std::memory_order_relaxed);
+      all.push_back(std::move(block.memory));
+    }
+    return all;
+  }
+
   SharedRangesStats Stats() const {
     SharedRangesStats sum;
     for (uint32_t index = 0; index < end_.load(std::memory_order_acquire); ++index) {

@@ -84,7 +84,7 @@ TEST(SuballocatorBenchmarkTest, PrintsARowForEachAllocatorOnEachTraceAndWhetherT
       EXPECT_THAT(result->output, ContainsRegex(absl::StrCat(trace, ".* at once; ", threads)));
     }
   }
-  for (const char* const allocator : {"RangeAllocator", "pmr pool_resource"}) {
+  for (const char* const allocator : {"RangeAllocator", "DeviceAllocator", "pmr pool_resource"}) {
     EXPECT_THAT(result->output,
                 ContainsRegex(absl::StrCat(allocator, " .*[0-9.]+ +[0-9.]+ ns +[0-9.]+ ")));
   }

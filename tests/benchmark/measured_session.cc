@@ -8,7 +8,8 @@ namespace heapbroker {
 
 absl::StatusOr<std::unique_ptr<MeasuredSession>> MeasuredSession::Start(const std::string& name) {
   auto session = std::make_unique<MeasuredSession>();
-  HB_ASSIGN_OR_RETURN(session->daemon, DaemonProcess::Start());
+  // More than the driver's heap has: hardly any of it is ever touched.
+  HB_ASSIGN_OR_RETURN(session->daemon, DaemonProcess::Start({.flags = {"--heap-budget=16GiB"}}));
   HB_ASSIGN_OR_RETURN(
       session->client,
       Client::Connect({.name = name, .runtime_dir = session->daemon->runtime_dir()}));

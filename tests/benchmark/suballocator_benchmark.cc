@@ -148,6 +148,7 @@ absl::Status Run(const Options& options) {
     contenders.push_back(std::move(contender));
   }
   const bool comparable = contenders.size() > kVirtualBlock;
+  contenders.push_back(Leases(*session));
   contenders.push_back(Pools());
   std::string missed;
   std::cout << options.rounds << " rounds; medians; ratios to " << contenders[kVirtualBlock].name

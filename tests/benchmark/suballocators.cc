@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "client/src/shared_ranges.h"
+#include "heapbroker/device_allocator.h"
+#include "heapbroker/local_cache.h"
 #include "heapbroker/range_allocator.h"
 
 namespace heapbroker {
@@ -66,6 +68,29 @@ class MeasuredSharedRanges {
   std::optional<Ranges::Place> first_[2];  // Keep both blocks from being emptied.
 };
 
+class MeasuredDeviceAllocator {
+ public:
+  using Handle = DeviceAllocationHandle;
+
+  MeasuredDeviceAllocator(MeasuredSession& session, Bytes granularity)
+      : allocator_(
+            DeviceAllocator::Create(LocalCache::Start(*session.client, *session.importer).value(),
+                                    {.granularity = granularity})
+                .value()) {}
+
+  std::optional<Placed<Handle>> Allocate(uint64_t size, uint64_t alignment) {
+    const absl::StatusOr<DeviceAllocation> allocation =
+        allocator_->Allocate(Bytes(size), Bytes(alignment));
+    if (!allocation.ok()) return std::nullopt;
+    return Placed<Handle>{allocation->handle};
+  }
+  void Free(const Handle& handle) { allocator_->Free(handle).IgnoreError(); }
+  Bytes held() const { return allocator_->stats().peak_leased; }
+
+ private:
+  const std::unique_ptr<DeviceAllocator> allocator_;
+};
+
 class MeasuredPools {
  public:
   struct Handle {
@@ -119,6 +144,13 @@ Contender Ranges() {
       [](const AllocationTrace& trace) {
         return std::make_unique<MeasuredSharedRanges>(Bytes(trace.usual_alignment));
       });
+}
+
+Contender Leases(MeasuredSession& session) {
+  const auto make = [&session](const AllocationTrace& trace) {
+    return std::make_unique<MeasuredDeviceAllocator>(session, Bytes(trace.usual_alignment));
+  };
+  return MakeContender("DeviceAllocator", make, make);
 }
 
 Contender Pools() {

@@ -7,6 +7,7 @@
 
 #include "heapbroker/units.h"
 #include "tests/benchmark/contender.h"
+#include "tests/benchmark/measured_session.h"
 
 namespace heapbroker {
 
@@ -17,6 +18,9 @@ inline constexpr Bytes kVirtualSize = GiB(256);
 // RangeAllocator; for several threads two of them as DeviceAllocator keeps them, which
 // is what it has from its second block on.
 Contender Ranges();
+
+// DeviceAllocator, over blocks that the session leases. It must outlive it.
+Contender Leases(MeasuredSession& session);
 
 // std::pmr::unsynchronized_pool_resource, over the heap, with pools for all sizes that
 // it can have pools for; for several threads behind a mutex.

@@ -28,6 +28,10 @@
 //   lost; reconnected                    what came next of sessions, as SessionNotes;
 //                                        waits for it
 //   limit-descriptors; unlimit-descriptors   no more than there are now, or as before
+//   dynamic-start MILLISECONDS           a DeviceAllocator whose cache keeps idle blocks
+//                                        so long; 0: for ever
+//   dynamic-allocate MEMORY SIZE; dynamic-free MEMORY
+//   dynamic                              as DynamicMemory::Describe
 //   fork                                 child=PID; the child waits for the test's end
 //
 // The control socket's end ends the program.
@@ -56,6 +60,7 @@
 #include "heapbroker/client.h"
 #include "heapbroker/vulkan_importer.h"
 #include "tests/integration/allocate_terms.h"
+#include "tests/integration/dynamic_memory.h"
 #include "tests/integration/held_memory.h"
 #include "tests/integration/session_notes.h"
 #include "tests/integration/watch_notes.h"
@@ -119,6 +124,10 @@ class Program {
   Answer Reconnected(const Words& words);
   Answer LimitDescriptors(const Words& words);
   Answer UnlimitDescriptors(const Words& words);
+  Answer DynamicStart(const Words& words);
+  Answer DynamicAllocate(const Words& words);
+  Answer DynamicFree(const Words& words);
+  Answer Dynamic(const Words& words);
   Answer Fork(const Words& words);
 
   Answer Keep(const std::string& name, HeldMemory memory);
@@ -137,6 +146,7 @@ class Program {
   std::unique_ptr<VulkanImporter> importer_;
   std::map<std::string, HeldMemory> memories_;
   std::unique_ptr<WatchNotes> watch_;
+  std::unique_ptr<DynamicMemory> dynamic_;
 };
 
 const std::map<std::string, Program::Command>& Program::Commands() {
@@ -165,6 +175,10 @@ const std::map<std::string, Program::Command>& Program::Commands() {
                                          {"reconnected", {1, &Program::Reconnected}},
                                          {"limit-descriptors", {1, &Program::LimitDescriptors}},
                                          {"unlimit-descriptors", {1, &Program::UnlimitDescriptors}},
+                                         {"dynamic-start", {2, &Program::DynamicStart}},
+                                         {"dynamic-allocate", {3, &Program::DynamicAllocate}},
+                                         {"dynamic-free", {2, &Program::DynamicFree}},
+                                         {"dynamic", {1, &Program::Dynamic}},
                                          {"fork", {1, &Program::Fork}}};
   return *commands;
 }
@@ -177,6 +191,9 @@ Answer Program::Run(const Words& words) {
   }
   if (client_ == nullptr && words[0] != "connect") {
     return absl::FailedPreconditionError("not connected yet");
+  }
+  if (dynamic_ == nullptr && words[0].rfind("dynamic", 0) == 0 && words[0] != "dynamic-start") {
+    return absl::FailedPreconditionError("no allocator yet");
   }
   return (this->*found->second.run)(words);
 }
@@ -388,6 +405,24 @@ Answer Program::UnlimitDescriptors(const Words&) {
   if (setrlimit(RLIMIT_NOFILE, &descriptors_) != 0) return absl::ErrnoToStatus(errno, "setrlimit");
   return std::string();
 }
+
+Answer Program::DynamicStart(const Words& words) {
+  HB_ASSIGN_OR_RETURN(const uint64_t milliseconds, Number(words[1]));
+  HB_ASSIGN_OR_RETURN(VulkanImporter* const importer, Importer());
+  const absl::Duration max_idle =
+      milliseconds == 0 ? absl::InfiniteDuration() : absl::Milliseconds(milliseconds);
+  HB_ASSIGN_OR_RETURN(dynamic_, DynamicMemory::Start(*client_, *importer, max_idle));
+  return std::string();
+}
+
+Answer Program::DynamicAllocate(const Words& words) {
+  HB_ASSIGN_OR_RETURN(const uint64_t size, Number(words[2]));
+  return Done(dynamic_->Allocate(words[1], Bytes(size)));
+}
+
+Answer Program::DynamicFree(const Words& words) { return Done(dynamic_->Free(words[1])); }
+
+Answer Program::Dynamic(const Words&) { return dynamic_->Describe(); }
 
 Answer Program::Fork(const Words&) {
   const pid_t child = fork();

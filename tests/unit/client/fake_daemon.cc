@@ -144,6 +144,11 @@ void FakeDaemon::RefuseAllocationsWith(const absl::Status& refusal) {
   refusal_ = refusal;
 }
 
+void FakeDaemon::JudgeAllocationsBy(std::function<absl::Status(const v1::AllocateRequest&)> judge) {
+  MutexLock lock(mutex_);
+  judge_ = std::move(judge);
+}
+
 void FakeDaemon::ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change) {
   MutexLock lock(mutex_);
   change_allocate_ = std::move(change);
@@ -277,6 +282,7 @@ absl::StatusOr<v1::AllocateResponse> FakeDaemon::Grant(const v1::AllocateRequest
     MutexLock lock(mutex_);
     last_allocate_ = request;
     if (!refusal_.ok()) return refusal_;
+    if (judge_) HB_RETURN_IF_ERROR(judge_(request));
     const auto found = grants_.find(request.request_id());
     if (found != grants_.end()) return found->second;
   }

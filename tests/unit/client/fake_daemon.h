@@ -73,6 +73,8 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   void FailCallsWith(const grpc::Status& status);
   // Requests for blocks are refused with this, others are not.
   void RefuseAllocationsWith(const absl::Status& refusal);
+  // The same, request by request: whatever is not OK.
+  void JudgeAllocationsBy(std::function<absl::Status(const v1::AllocateRequest&)> judge);
   // Before they are sent.
   void ChangeAllocateReplies(std::function<void(v1::AllocateResponse&)> change);
   void ChangeOpenSegmentReplies(std::function<void(v1::OpenSegmentResponse&)> change);
@@ -165,6 +167,7 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   int held_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  std::function<absl::Status(const v1::AllocateRequest&)> judge_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::AllocateResponse&)> change_allocate_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::OpenSegmentResponse&)> change_open_segment_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -69,7 +69,8 @@ class RandomRanges {
   }
 
   RangeAllocatorOptions RandomOptions() {
-    constexpr uint64_t kSizes[] = {0, 1, 4095, 1 << 16, 1 << 20, uint64_t{1} << 40, kMax};
+    constexpr uint64_t kSizes[] = {1,       4095,    1 << 16,           1 << 18,
+                                   1 << 20, 1 << 24, uint64_t{1} << 40, kMax};
     const uint64_t size = kSizes[Number(0, std::size(kSizes) - 1)];
     const uint64_t granularity = uint64_t{1} << Number(0, size > 4096 ? 12 : 3);
     return {.size = Bytes(size - Number(0, size / 3)),
@@ -107,7 +108,9 @@ class RandomRanges {
     } else {
       ASSERT_THAT(range, StatusIs(absl::StatusCode::kResourceExhausted, "bytes are free"));
       // With more gaps it may overlook one.
-      if (model_.gaps() <= 256) ASSERT_FALSE(model_.Fits(size, alignment)) << size;
+      if (model_.gaps() <= 256) {
+        ASSERT_FALSE(model_.Fits(size, alignment)) << size;
+      }
       ++refusals_;
     }
     CheckAll();

@@ -116,6 +116,9 @@ TEST(RangeAllocatorTest, AllOf64BitsCanBeHandedOut) {
   RangeAllocator ranges({.size = Bytes(kMax), .granularity = Bytes(1)});
   const AllocatedRange small = MustAllocate(ranges, Bytes(1));
   EXPECT_THAT(ranges.Allocate(Bytes(kMax)), StatusIs(kExhausted, ""));
+  // Size and padding together pass 2^64.
+  EXPECT_THAT(ranges.Allocate(Bytes(kMax / 2 + 2), Bytes(uint64_t{1} << 63)),
+              StatusIs(kExhausted, ""));
   const AllocatedRange half = MustAllocate(ranges, Bytes(1), Bytes(uint64_t{1} << 63));
   EXPECT_EQ(half.offset, Bytes(uint64_t{1} << 63));
   EXPECT_THAT(ranges.Allocate(Bytes(1), Bytes(uint64_t{1} << 63)), StatusIs(kExhausted, ""));

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "client/src/block_store.h"
+
+#include <unistd.h>
+
+#include <iterator>
+#include <utility>
+
+#include "client/src/buffer_ranges.h"
+#include "common/base/status_macros.h"
+
+namespace heapbroker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::optional<std::chrono::nanoseconds> Finite(absl::Duration duration) {
+  // The clock cannot count further than this.
+  if (duration > absl::Hours(24 * 365 * 100)) return std::nullopt;
+  return absl::ToChronoNanoseconds(duration);
+}
+
+void Append(std::vector<BlockStore::Block>& to, std::vector<BlockStore::Block> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+BlockStore::BlockStore(const Client& client, VulkanImporter& importer,
+                       const LocalCacheLimits& limits)
+    : client_(client),
+      importer_(importer),
+      max_bytes_(limits.max_bytes),
+      max_idle_(Finite(limits.max_idle)),
+      process_(getpid()) {}
+
+BlockStore::~BlockStore() {
+  {
+    MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.NotifyAll();
+  if (thread_.joinable()) thread_.join();
+  watch_.reset();
+  Trim(Bytes(0)).IgnoreError();
+}
+
+absl::Status BlockStore::Start(WatchHandlers handlers) {
+  WatchHandlers watching = std::move(handlers);
+  watching.on_give_back =
+      [this, next = std::move(watching.on_give_back)](const GiveBackRequest& request) {
+        Answer(request);
+        if (next) next(request);
+      };
+  watching.on_end = [this, next = std::move(watching.on_end)](const absl::Status& status) {
+    if (absl::IsUnavailable(status)) SessionLost();
+    if (next) next(status);
+  };
+  HB_ASSIGN_OR_RETURN(watch_, client_.Watch(std::move(watching)));
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+bool BlockStore::forked() const { return getpid() != process_; }
+
+BlockStore::Block BlockStore::TakeIdle(const std::string& kind, Bytes size) {
+  Block block;
+  {
+    MutexLock lock(mutex_);
+    block = idle_.Take(kind, size);
+    ++(block == nullptr ? stats_.misses : stats_.hits);
+    if (block == nullptr) return block;
+    report_changed_ = true;
+  }
+  changed_.NotifyAll();
+  return block;
+}
+
+absl::StatusOr<BlockStore::Block> BlockStore::LeaseBlock(const AllocationRequest& request,
+                                                         const AllocateOptions& options,
+                                                         const std::string& kind) {
+  auto block = std::make_unique<LeasedMemory>();
+  {
+    // Before the call: if the session ends meanwhile, the block is an old one's.
+    MutexLock lock(mutex_);
+    block->session = session_;
+  }
+  HB_ASSIGN_OR_RETURN(block->lease, client_.Allocate(request, options));
+  const ImportFacts& facts = block->lease.facts();
+  HB_ASSIGN_OR_RETURN(block->buffer, importer_.Import(*block->lease.block(),
+                                                      ArenaUsage(facts, importer_.context())));
+  block->kind = kind;
+  block->size = facts.size;
+  block->bytes = facts.allocation_size;
+  block->device_index = facts.device_index;
+  block->heap_index = HeapOf(facts);
+  return block;
+}
+
+uint32_t BlockStore::HeapOf(const ImportFacts& facts) const {
+  const std::vector<BrokerDevice> devices = client_.devices();
+  if (facts.device_index >= devices.size()) return 0;
+  const std::vector<BrokerMemoryType>& types = devices[facts.device_index].memory_types;
+  return facts.memory_type_index < types.size() ? types[facts.memory_type_index].heap_index : 0;
+}
+
+void BlockStore::Leave(Block block) {
+  {
+    MutexLock lock(mutex_);
+    if (block->session == session_) {
+      Append(going_, idle_.Put(std::move(block), Clock::now(), max_bytes_));
+      report_changed_ = true;
+    } else {
+      going_.push_back(std::move(block));
+    }
+  }
+  changed_.NotifyAll();
+}
+
+absl::Status BlockStore::Return(std::vector<Block> blocks) {
+  std::vector<Lease> leases;
+  for (Block& block : blocks) {
+    block->buffer = DeviceBuffer();
+    leases.push_back(std::move(block->lease));
+  }
+  const absl::Status status = ReleaseAll(std::move(leases));
+  {
+    MutexLock lock(mutex_);
+    --giving_back_;
+  }
+  changed_.NotifyAll();
+  return status;
+}
+
+absl::Status BlockStore::GiveBack(std::vector<Block> blocks) {
+  {
+    MutexLock lock(mutex_);
+    ++giving_back_;
+  }
+  return Return(std::move(blocks));
+}
+
+absl::Status BlockStore::Trim(Bytes target, bool* any) {
+  std::vector<Block> blocks;
+  {
+    MutexLock lock(mutex_);
+    blocks = idle_.TakeDownTo(target);
+    Append(blocks, std::exchange(going_, {}));
+    if (any != nullptr) *any = !blocks.empty() || giving_back_ > 0;
+    report_changed_ = true;
+    ++giving_back_;
+  }
+  const absl::Status status = Return(std::move(blocks));
+  MutexLock lock(mutex_);
+  while (giving_back_ > 0) changed_.Wait(mutex_);
+  return status;
+}
+
+void BlockStore::Answer(const GiveBackRequest& request) {
+  std::vector<Block> blocks;
+  {
+    MutexLock lock(mutex_);
+    blocks = idle_.TakeOf(request.device_index, request.heap_index, request.bytes);
+    for (const Block& block : blocks) stats_.given_back_on_request += block->bytes;
+    report_changed_ = true;
+    ++giving_back_;
+  }
+  // Nobody is left to hear of errors.
+  Return(std::move(blocks)).IgnoreError();
+}
+
+void BlockStore::SessionLost() {
+  {
+    MutexLock lock(mutex_);
+    ++session_;
+    Append(going_, idle_.TakeDownTo(Bytes(0)));
+    report_changed_ = true;
+  }
+  changed_.NotifyAll();
+}
+
+BlockStore::Work BlockStore::NextWork() {
+  MutexLock lock(mutex_);
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    if (max_idle_) {
+      std::vector<Block> expired = idle_.TakeFrom(now - *max_idle_);
+      report_changed_ = report_changed_ || !expired.empty();
+      Append(going_, std::move(expired));
+    }
+    if (!going_.empty() || report_changed_ || ending_) {
+      Work work{.going = std::exchange(going_, {}),
+                .report = idle_.Report(),
+                .report_changed = std::exchange(report_changed_, false),
+                .ends = ending_};
+      if (!work.going.empty()) ++giving_back_;
+      return work;
+    }
+    const std::optional<Clock::time_point> oldest = idle_.oldest();
+    if (max_idle_ && oldest) {
+      changed_.WaitFor(mutex_, *oldest + *max_idle_ - now);
+    } else {
+      changed_.Wait(mutex_);
+    }
+  }
+}
+
+void BlockStore::Run() {
+  while (true) {
+    Work work = NextWork();
+    // First, so that nothing counts as idle that others can have already.
+    if (work.report_changed) watch_->ReportIdle(std::move(work.report));
+    if (!work.going.empty()) Return(std::move(work.going)).IgnoreError();
+    if (work.ends) return;
+  }
+}
+
+LocalCacheStats BlockStore::stats() const {
+  MutexLock lock(mutex_);
+  LocalCacheStats stats = stats_;
+  stats.idle = idle_.bytes();
+  stats.idle_blocks = idle_.count();
+  return stats;
+}
+
+}  // namespace heapbroker

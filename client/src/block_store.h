@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The heapbroker authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where DeviceAllocators get their blocks, and where they leave them.
+#ifndef CLIENT_SRC_BLOCK_STORE_H_
+#define CLIENT_SRC_BLOCK_STORE_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/src/idle_leases.h"
+#include "client/src/leased_memory.h"
+#include "common/base/mutex.h"
+#include "heapbroker/client.h"
+#include "heapbroker/local_cache.h"
+#include "heapbroker/memory_watch.h"
+#include "heapbroker/requests.h"
+#include "heapbroker/types.h"
+#include "heapbroker/vulkan_importer.h"
+
+namespace heapbroker {
+
+// The cache behind LocalCache. Whoever leaves a block here does not wait for a call:
+// what has to go home goes on a thread of its own, except what the daemon asked for,
+// which goes on the thread that was told, within the daemon's time. Thread-safe.
+class BlockStore {
+ public:
+  using Block = std::unique_ptr<LeasedMemory>;
+
+  BlockStore(const Client& client, VulkanImporter& importer, const LocalCacheLimits& limits);
+  // Gives all back.
+  ~BlockStore();
+  BlockStore(const BlockStore&) = delete;
+  BlockStore& operator=(const BlockStore&) = delete;
+
+  // Begins to watch the session; once, before anything else.
+  absl::Status Start(WatchHandlers handlers);
+
+  // An idle block; null where none fits.
+  Block TakeIdle(const std::string& kind, Bytes size);
+  // Leases and imports one. Errors of Client::Allocate and VulkanImporter::Import.
+  absl::StatusOr<Block> LeaseBlock(const AllocationRequest& request, const AllocateOptions& options,
+                                   const std::string& kind);
+  // Nobody uses it any more, nor the device.
+  void Leave(Block block);
+  // Both wait for the daemon's answers. Trim gives back down to so many idle bytes and
+  // waits for what is on its way, too; `any` says whether there was anything.
+  absl::Status GiveBack(std::vector<Block> blocks);
+  absl::Status Trim(Bytes target, bool* any = nullptr);
+
+  LocalCacheStats stats() const;
+  VulkanImporter& importer() { return importer_; }
+  std::vector<BrokerDevice> devices() const { return client_.devices(); }
+  // This process was forked off the one that made it: nothing of it can be used.
+  bool forked() const;
+
+ private:
+  void Run();
+  // What has to be done by now.
+  struct Work {
+    std::vector<Block> going;
+    std::vector<IdleMemory> report;
+    bool report_changed = false;
+    bool ends = false;  // There is no more.
+  };
+  Work NextWork();  // Waits for it.
+  // The calls of GiveBack, which its caller has counted.
+  absl::Status Return(std::vector<Block> blocks);
+  void Answer(const GiveBackRequest& request);
+  void SessionLost();
+  uint32_t HeapOf(const ImportFacts& facts) const;
+
+  Client client_;
+  VulkanImporter& importer_;
+  const Bytes max_bytes_;
+  const std::optional<std::chrono::nanoseconds> max_idle_;  // Unset: no limit.
+  const pid_t process_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  IdleLeases idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Block> going_ ABSL_GUARDED_BY(mutex_);  // For the thread to give back.
+  uint32_t giving_back_ ABSL_GUARDED_BY(mutex_) = 0;  // Threads that do so now.
+  bool report_changed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t session_ ABSL_GUARDED_BY(mutex_) = 0;  // How many were lost.
+  LocalCacheStats stats_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread thread_;
+  std::unique_ptr<MemoryWatch> watch_;
+};
+
+}  // namespace heapbroker
+#endif  // CLIENT_SRC_BLOCK_STORE_H_
