@@ -32,7 +32,6 @@ class DaemonUnderFaults : public DaemonFixture {
   absl::StatusOr<DeviceBuffer> Import(const Lease& lease);
   // Made by the first call.
   absl::StatusOr<VulkanImporter*> Importer();
-  Client& client() { return *client_; }
 
   Client& client() { return *client_; }
   FaultFile& daemon_file() { return *daemon_file_; }

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/status_macros.h"
 #include "common/grpc/session_metadata.h"
 #include "common/grpc/status.h"
 #include "common/posix/posix_error.h"

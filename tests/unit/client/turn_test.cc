@@ -41,14 +41,14 @@ TEST(TurnTest, WaitingEndsWithItsTimeout) {
 TEST(TurnTest, WaitingForCenturiesEndsWhenTheTurnIsGiven) {
   for (const absl::Duration far : {absl::Hours(24 * 365) * 10'000, absl::InfiniteDuration()}) {
     Turn turn;
-    ASSERT_TRUE(turn.Take());
-    std::atomic<bool> taken{false};
-    std::thread waiting([&] { taken.store(turn.Take(far)); });
+    ASSERT_THAT(turn.Take(CallLimits(), ""), IsOk());
+    absl::Status taken = absl::UnknownError("still waiting");
+    std::thread waiting([&] { taken = turn.Take(CallLimits(far), ""); });
     // Another one that waits gets as far as this only where the first lets go of the lock.
-    EXPECT_FALSE(turn.Take(absl::Milliseconds(20)));
+    EXPECT_FALSE(turn.Take(CallLimits(absl::Milliseconds(20)), "").ok());
     turn.Give();
     waiting.join();
-    EXPECT_TRUE(taken.load());
+    EXPECT_THAT(taken, IsOk());
   }
 }
 
