@@ -104,11 +104,13 @@ class PackageTest(unittest.TestCase):
         daemon = Daemon(self.run_dir)
         try:
             environment = {"HEAPBROKER_RUNTIME_DIR": str(self.run_dir)}
-            for program in ("digits", "share_buffer", "import_descriptor"):
+            for program in ("digits", "share_buffer", "import_descriptor", "dynamic_buffers"):
                 self.assertIn(self.soname(), needed(bin_dir / program))
             digits = run(bin_dir / "digits", **environment)
             self.assertIn("\n963 of 1000 correct\n", digits)
             self.assertIn("descriptor ", run(bin_dir / "import_descriptor", **environment))
+            dynamic = run(bin_dir / "dynamic_buffers", "50", **environment)
+            self.assertRegex(dynamic, r"^50 tensors in [2-9] blocks of .*\n.* are idle and go back")
 
             # Two processes at the same time: the first one waits for a line of input.
             writer = subprocess.Popen([bin_dir / "share_buffer", "written by the first"],
@@ -173,7 +175,7 @@ class PackageTest(unittest.TestCase):
         run("cmake", "--build", build)
         bin_dir = self.folder / "cmake-bin"
         bin_dir.mkdir()
-        for program in ("digits/digits", "share_buffer", "import_descriptor"):
+        for program in ("digits/digits", "share_buffer", "import_descriptor", "dynamic_buffers"):
             (bin_dir / os.path.basename(program)).symlink_to(build / program)
         self.check_examples(bin_dir)
 
@@ -185,9 +187,9 @@ class PackageTest(unittest.TestCase):
         bin_dir.mkdir()
         flags = self.pkg_config("--cflags", "--libs", "heapbroker")
         rpath = "-Wl,-rpath," + self.pkg_config("--variable=libdir", "heapbroker")[0]
-        for program, sources in (("digits", sorted(glob.glob(f"{digits}/*.cc"))),
-                                 ("share_buffer", [self.examples / "share_buffer.cc"]),
-                                 ("import_descriptor", [self.examples / "import_descriptor.cc"])):
+        small = [(name, [self.examples / f"{name}.cc"])
+                 for name in ("share_buffer", "import_descriptor", "dynamic_buffers")]
+        for program, sources in (("digits", sorted(glob.glob(f"{digits}/*.cc"))), *small):
             run("g++", "-std=c++20", f'-DDIGITS_DATA_DIR="{digits}/data"', *sources, *flags, rpath,
                 "-o", bin_dir / program)
         self.check_examples(bin_dir)
