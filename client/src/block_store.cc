@@ -3,12 +3,13 @@
 
 #include "client/src/block_store.h"
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/src/buffer_ranges.h"
+#include "client/transport/cancel_hook.h"
 #include "common/base/status_macros.h"
 
 namespace heapbroker {
@@ -33,8 +34,7 @@ BlockStore::BlockStore(const Client& client, VulkanImporter& importer,
     : client_(client),
       importer_(importer),
       max_bytes_(limits.max_bytes),
-      max_idle_(Finite(limits.max_idle)),
-      process_(getpid()) {}
+      max_idle_(Finite(limits.max_idle)) {}
 
 BlockStore::~BlockStore() {
   {
@@ -44,7 +44,7 @@ BlockStore::~BlockStore() {
   changed_.NotifyAll();
   if (thread_.joinable()) thread_.join();
   watch_.reset();
-  Trim(Bytes(0)).IgnoreError();
+  Trim(Bytes(0), LimitsOf({})).IgnoreError();
 }
 
 absl::Status BlockStore::Start(WatchHandlers handlers) {
@@ -53,6 +53,11 @@ absl::Status BlockStore::Start(WatchHandlers handlers) {
       [this, next = std::move(watching.on_give_back)](const GiveBackRequest& request) {
         Answer(request);
         if (next) next(request);
+      };
+  watching.on_session_lost =
+      [this, next = std::move(watching.on_session_lost)](const absl::Status& status) {
+        SessionLost();
+        if (next) next(status);
       };
   watching.on_end = [this, next = std::move(watching.on_end)](const absl::Status& status) {
     if (absl::IsUnavailable(status)) SessionLost();
@@ -63,15 +68,14 @@ absl::Status BlockStore::Start(WatchHandlers handlers) {
   return absl::OkStatus();
 }
 
-bool BlockStore::forked() const { return getpid() != process_; }
-
 BlockStore::Block BlockStore::TakeIdle(const std::string& kind, Bytes size) {
   Block block;
   {
     MutexLock lock(mutex_);
+    // It may be lost, and the watch may not have said so yet.
+    Append(going_, idle_.TakeLost());
     block = idle_.Take(kind, size);
     ++(block == nullptr ? stats_.misses : stats_.hits);
-    if (block == nullptr) return block;
     report_changed_ = true;
   }
   changed_.NotifyAll();
@@ -79,18 +83,18 @@ BlockStore::Block BlockStore::TakeIdle(const std::string& kind, Bytes size) {
 }
 
 absl::StatusOr<BlockStore::Block> BlockStore::LeaseBlock(const AllocationRequest& request,
-                                                         const AllocateOptions& options,
-                                                         const std::string& kind) {
+                                                         AllocateOptions options,
+                                                         const std::string& kind,
+                                                         const CallLimits& limits) {
+  options.timeout = limits.left();
+  options.cancellation = limits.cancellation();
   auto block = std::make_unique<LeasedMemory>();
-  {
-    // Before the call: if the session ends meanwhile, the block is an old one's.
-    MutexLock lock(mutex_);
-    block->session = session_;
-  }
   HB_ASSIGN_OR_RETURN(block->lease, client_.Allocate(request, options));
   const ImportFacts& facts = block->lease.facts();
-  HB_ASSIGN_OR_RETURN(block->buffer, importer_.Import(*block->lease.block(),
-                                                      ArenaUsage(facts, importer_.context())));
+  HB_ASSIGN_OR_RETURN(
+      block->buffer,
+      importer_.Import(*block->lease.block(), ArenaUsage(facts, importer_.context()),
+                       {.timeout = limits.left(), .cancellation = limits.cancellation()}));
   block->kind = kind;
   block->size = facts.size;
   block->bytes = facts.allocation_size;
@@ -109,23 +113,26 @@ uint32_t BlockStore::HeapOf(const ImportFacts& facts) const {
 void BlockStore::Leave(Block block) {
   {
     MutexLock lock(mutex_);
-    if (block->session == session_) {
+    // One that is lost only after this, SessionLost finds.
+    if (block->lease.lost()) {
+      going_.push_back(std::move(block));
+    } else {
       Append(going_, idle_.Put(std::move(block), Clock::now(), max_bytes_));
       report_changed_ = true;
-    } else {
-      going_.push_back(std::move(block));
     }
   }
   changed_.NotifyAll();
 }
 
-absl::Status BlockStore::Return(std::vector<Block> blocks) {
+absl::Status BlockStore::Return(std::vector<Block> blocks, const CallOptions& call) {
   std::vector<Lease> leases;
   for (Block& block : blocks) {
     block->buffer = DeviceBuffer();
-    leases.push_back(std::move(block->lease));
+    // Nobody is there any more to be told of a lost one.
+    if (!block->lease.lost()) leases.push_back(std::move(block->lease));
   }
-  const absl::Status status = ReleaseAll(std::move(leases));
+  blocks.clear();
+  const absl::Status status = ReleaseAll(std::move(leases), call);
   {
     MutexLock lock(mutex_);
     --giving_back_;
@@ -142,27 +149,59 @@ absl::Status BlockStore::GiveBack(std::vector<Block> blocks) {
   return Return(std::move(blocks));
 }
 
-absl::Status BlockStore::Trim(Bytes target, bool* any) {
+absl::Status BlockStore::Trim(Bytes target, const CallLimits& limits) {
   std::vector<Block> blocks;
   {
     MutexLock lock(mutex_);
     blocks = idle_.TakeDownTo(target);
     Append(blocks, std::exchange(going_, {}));
-    if (any != nullptr) *any = !blocks.empty() || giving_back_ > 0;
     report_changed_ = true;
     ++giving_back_;
   }
-  const absl::Status status = Return(std::move(blocks));
+  const absl::Status status =
+      Return(std::move(blocks), {.timeout = limits.left(), .cancellation = limits.cancellation()});
+  HB_RETURN_IF_ERROR(status);
+  return AwaitReturns(limits);
+}
+
+absl::Status BlockStore::AwaitReturns(const CallLimits& limits) {
+  const CancelHook hook(limits.cancellation(), [this] {
+    // Whoever has looked before it was cancelled is waiting by now.
+    { MutexLock lock(mutex_); }
+    changed_.NotifyAll();
+  });
   MutexLock lock(mutex_);
-  while (giving_back_ > 0) changed_.Wait(mutex_);
-  return status;
+  while (giving_back_ > 0) {
+    if (limits.cancelled()) {
+      return absl::CancelledError("cancelled while other threads gave blocks back");
+    }
+    const absl::Duration left = std::min(limits.left(), absl::Hours(24));
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError(absl::StrCat("other threads gave blocks back for ",
+                                                      absl::FormatDuration(limits.timeout())));
+    }
+    changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
+  }
+  return absl::OkStatus();
 }
 
 void BlockStore::Answer(const GiveBackRequest& request) {
   std::vector<Block> blocks;
   {
     MutexLock lock(mutex_);
-    blocks = idle_.TakeOf(request.device_index, request.heap_index, request.bytes);
+    // What is on its way already, but waits for the thread, need not wait any longer.
+    Bytes sum;
+    const auto wanted = [&](const Block& block) {
+      return block->IsOf(request.device_index, request.heap_index);
+    };
+    const auto others = std::stable_partition(going_.begin(), going_.end(), wanted);
+    blocks.insert(blocks.end(), std::make_move_iterator(going_.begin()),
+                  std::make_move_iterator(others));
+    going_.erase(going_.begin(), others);
+    for (const Block& block : blocks) sum += block->bytes;
+    if (sum < request.bytes) {
+      Append(blocks, idle_.TakeOf(request.device_index, request.heap_index, request.bytes - sum));
+    }
     for (const Block& block : blocks) stats_.given_back_on_request += block->bytes;
     report_changed_ = true;
     ++giving_back_;
@@ -174,10 +213,12 @@ void BlockStore::Answer(const GiveBackRequest& request) {
 void BlockStore::SessionLost() {
   {
     MutexLock lock(mutex_);
-    ++session_;
-    Append(going_, idle_.TakeDownTo(Bytes(0)));
+    Append(going_, idle_.TakeLost());
+    // The next session has not been told of what is idle in it: what was said before
+    // this belonged to the old one.
     report_changed_ = true;
   }
+  losses_.fetch_add(1, std::memory_order_release);
   changed_.NotifyAll();
 }
 

@@ -5,8 +5,7 @@
 #ifndef CLIENT_SRC_BLOCK_STORE_H_
 #define CLIENT_SRC_BLOCK_STORE_H_
 
-#include <sys/types.h>
-
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -19,6 +18,8 @@
 #include "absl/status/statusor.h"
 #include "client/src/idle_leases.h"
 #include "client/src/leased_memory.h"
+#include "client/transport/call_limits.h"
+#include "client/transport/process_mark.h"
 #include "common/base/mutex.h"
 #include "heapbroker/client.h"
 #include "heapbroker/local_cache.h"
@@ -47,21 +48,28 @@ class BlockStore {
 
   // An idle block; null where none fits.
   Block TakeIdle(const std::string& kind, Bytes size);
-  // Leases and imports one. Errors of Client::Allocate and VulkanImporter::Import.
-  absl::StatusOr<Block> LeaseBlock(const AllocationRequest& request, const AllocateOptions& options,
-                                   const std::string& kind);
+  // Leases and imports one. `limits` takes the place of what `options` say of time and
+  // cancellation. Errors of Client::Allocate and VulkanImporter::Import.
+  absl::StatusOr<Block> LeaseBlock(const AllocationRequest& request, AllocateOptions options,
+                                   const std::string& kind, const CallLimits& limits);
   // Nobody uses it any more, nor the device.
   void Leave(Block block);
   // Both wait for the daemon's answers. Trim gives back down to so many idle bytes and
-  // waits for what is on its way, too; `any` says whether there was anything.
+  // waits for what is on its way, too.
   absl::Status GiveBack(std::vector<Block> blocks);
-  absl::Status Trim(Bytes target, bool* any = nullptr);
+  absl::Status Trim(Bytes target, const CallLimits& limits);
 
   LocalCacheStats stats() const;
   VulkanImporter& importer() { return importer_; }
   std::vector<BrokerDevice> devices() const { return client_.devices(); }
-  // This process was forked off the one that made it: nothing of it can be used.
-  bool forked() const;
+  CallLimits LimitsOf(const CallOptions& call) const {
+    return CallLimits(call, client_.call_timeout());
+  }
+  // Sessions that were lost. Whoever sees another number than before may have blocks of
+  // one of them, whose leases say so by then.
+  uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
+  // In a process that was forked off the one that made it nothing of it can be used.
+  const ProcessMark& process() const { return process_; }
 
  private:
   void Run();
@@ -74,7 +82,9 @@ class BlockStore {
   };
   Work NextWork();  // Waits for it.
   // The calls of GiveBack, which its caller has counted.
-  absl::Status Return(std::vector<Block> blocks);
+  absl::Status Return(std::vector<Block> blocks, const CallOptions& call = {});
+  // Until no thread is in Return.
+  absl::Status AwaitReturns(const CallLimits& limits);
   void Answer(const GiveBackRequest& request);
   void SessionLost();
   uint32_t HeapOf(const ImportFacts& facts) const;
@@ -83,7 +93,8 @@ class BlockStore {
   VulkanImporter& importer_;
   const Bytes max_bytes_;
   const std::optional<std::chrono::nanoseconds> max_idle_;  // Unset: no limit.
-  const pid_t process_;
+  const ProcessMark process_;
+  std::atomic<uint64_t> losses_ = 0;
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -92,7 +103,6 @@ class BlockStore {
   uint32_t giving_back_ ABSL_GUARDED_BY(mutex_) = 0;  // Threads that do so now.
   bool report_changed_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t session_ ABSL_GUARDED_BY(mutex_) = 0;  // How many were lost.
   LocalCacheStats stats_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;

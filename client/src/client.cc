@@ -145,4 +145,6 @@ uint64_t Client::session_id() const {
   return connection == nullptr ? 0 : connection->session_id();
 }
 
+absl::Duration Client::call_timeout() const { return keeper_->call_timeout(); }
+
 }  // namespace heapbroker

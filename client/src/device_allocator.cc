@@ -18,7 +18,9 @@
 #include "client/src/buffer_ranges.h"
 #include "client/src/leased_memory.h"
 #include "client/src/shared_ranges.h"
-#include "common/base/mutex.h"
+#include "client/transport/call_limits.h"
+#include "client/transport/process_mark.h"
+#include "client/transport/turn.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/memory_refusal.h"
 
@@ -78,20 +80,21 @@ class DeviceAllocator::State {
         ranges_(options_.granularity) {}
   ~State() { store_.GiveBack(ranges_.TakeAll()).IgnoreError(); }
 
-  absl::StatusOr<Ranges::Place> Allocate(Bytes size, Bytes alignment);
+  absl::StatusOr<Ranges::Place> Allocate(Bytes size, Bytes alignment, const CallOptions& call);
   // All granules of the place, of `size` bytes.
   absl::Status Zero(const Ranges::Place& place, Bytes size);
   absl::Status Free(DeviceAllocationHandle handle);
   DeviceAllocatorStats stats() const;
-  bool forked() const { return store_.forked(); }
+  const ProcessMark& process() const { return store_.process(); }
 
  private:
-  // False: another thread did so meanwhile.
-  bool BeginGrowing();
-  void EndGrowing();
-  absl::StatusOr<Ranges::Place> Grow(Bytes size, Bytes alignment);
-  absl::StatusOr<Block> NextBlock(Bytes needed);
-  absl::StatusOr<Block> LeaseBlock(Bytes size, std::optional<absl::Duration> max_wait);
+  // Cuts nothing more out of blocks whose session was lost: no daemon accounts for them.
+  void RetireLost();
+  // By one thread at a time.
+  absl::StatusOr<Ranges::Place> Grow(Bytes size, Bytes alignment, const CallLimits& limits);
+  absl::StatusOr<Block> NextBlock(Bytes needed, const CallLimits& limits);
+  absl::StatusOr<Block> LeaseBlock(Bytes size, std::optional<absl::Duration> max_wait,
+                                   const CallLimits& limits);
   absl::StatusOr<Ranges::Place> Add(Block block, Bytes size, Bytes alignment);
   BlockStepLimits StepLimits() const;
 
@@ -102,43 +105,34 @@ class DeviceAllocator::State {
   Ranges ranges_;
   std::atomic<uint64_t> leased_ = 0;
   std::atomic<uint64_t> peak_leased_ = 0;
-
-  Mutex mutex_;
-  CondVar grown_;
-  bool growing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<uint64_t> losses_ = 0;  // Those whose blocks are retired.
+  Turn growing_;
 };
 
-bool DeviceAllocator::State::BeginGrowing() {
-  MutexLock lock(mutex_);
-  if (!growing_) {
-    growing_ = true;
-    return true;
-  }
-  while (growing_) grown_.Wait(mutex_);
-  return false;
+void DeviceAllocator::State::RetireLost() {
+  const uint64_t losses = store_.losses();
+  ranges_.RetireIf([](const LeasedMemory& memory) { return memory.lease.lost(); });
+  losses_.store(losses, std::memory_order_relaxed);
 }
 
-void DeviceAllocator::State::EndGrowing() {
-  {
-    MutexLock lock(mutex_);
-    growing_ = false;
-  }
-  grown_.NotifyAll();
-}
-
-absl::StatusOr<Ranges::Place> DeviceAllocator::State::Allocate(Bytes size, Bytes alignment) {
+absl::StatusOr<Ranges::Place> DeviceAllocator::State::Allocate(Bytes size, Bytes alignment,
+                                                               const CallOptions& call) {
   HB_RETURN_IF_ERROR(CheckAlignment(alignment));
   size = std::max(size, Bytes(1));
-  while (true) {
-    if (const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment)) return *place;
-    if (!BeginGrowing()) continue;
-    absl::StatusOr<Ranges::Place> place = Grow(size, alignment);
-    EndGrowing();
-    return place;
-  }
+  if (store_.losses() != losses_.load(std::memory_order_relaxed)) RetireLost();
+  if (const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment)) return *place;
+  const CallLimits limits = store_.LimitsOf(call);
+  TurnHolder turn(growing_, limits, "another thread leased a block");
+  HB_RETURN_IF_ERROR(turn.status());
+  absl::StatusOr<Ranges::Place> place = Grow(size, alignment, limits);
+  // A block whose session was lost before it was here, another thread's RetireLost has
+  // missed.
+  if (place.ok() && place->memory->lease.lost()) RetireLost();
+  return place;
 }
 
-absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes alignment) {
+absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes alignment,
+                                                           const CallLimits& limits) {
   // Somebody may have grown, or freed, since this thread found nothing.
   if (const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment)) return *place;
   const std::optional<Bytes> needed = NeededFor(size, alignment, options_.granularity);
@@ -149,32 +143,34 @@ absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes ali
   }
   Block block = store_.TakeIdle(kind_, *needed);
   if (block == nullptr) {
-    HB_ASSIGN_OR_RETURN(block, NextBlock(*needed));
+    HB_ASSIGN_OR_RETURN(block, NextBlock(*needed, limits));
   }
   return Add(std::move(block), size, alignment);
 }
 
-absl::StatusOr<Block> DeviceAllocator::State::NextBlock(Bytes needed) {
+absl::StatusOr<Block> DeviceAllocator::State::NextBlock(Bytes needed, const CallLimits& limits) {
   for (const Bytes step : BlockSteps(StepLimits(), Bytes(leased_.load()), needed)) {
-    absl::StatusOr<Block> block = LeaseBlock(step, absl::ZeroDuration());
+    absl::StatusOr<Block> block = LeaseBlock(step, absl::ZeroDuration(), limits);
     if (!absl::IsResourceExhausted(block.status())) return block;
     const std::optional<MemoryRefusal> refusal = RefusalOf(block.status());
     if (step == needed && refusal && refusal->never_fits) return block;
   }
-  // Memory of another kind may be what is missing.
-  HB_RETURN_IF_ERROR(store_.Trim(Bytes(0)));
-  return LeaseBlock(needed, options_.max_wait);
+  // Memory of another kind may be what is missing. What goes wrong there, the request
+  // after it is told as well.
+  store_.Trim(Bytes(0), limits).IgnoreError();
+  return LeaseBlock(needed, options_.max_wait, limits);
 }
 
 absl::StatusOr<Block> DeviceAllocator::State::LeaseBlock(Bytes size,
-                                                         std::optional<absl::Duration> max_wait) {
+                                                         std::optional<absl::Duration> max_wait,
+                                                         const CallLimits& limits) {
   const AllocationRequest request{.size = size,
                                   .memory = options_.memory,
                                   .handle_type = options_.handle_type,
                                   .device_address = options_.device_address};
   const AllocateOptions call{
       .device_index = options_.device_index, .priority = options_.priority, .max_wait = max_wait};
-  return store_.LeaseBlock(request, call, kind_);
+  return store_.LeaseBlock(request, call, kind_, limits);
 }
 
 BlockStepLimits DeviceAllocator::State::StepLimits() const {
@@ -251,6 +247,7 @@ DeviceAllocatorStats DeviceAllocator::State::stats() const {
           .allocated = sum.allocated,
           .free = sum.free,
           .largest_free = sum.largest_free,
+          .lost = sum.retired,
           .allocations = sum.allocations,
           .blocks = sum.blocks};
 }
@@ -259,7 +256,7 @@ DeviceAllocator::DeviceAllocator(std::unique_ptr<State> state) : state_(std::mov
 
 DeviceAllocator::~DeviceAllocator() {
   // Another thread's lock would never be free.
-  if (state_->forked()) static_cast<void>(state_.release());
+  if (state_->process().forked()) static_cast<void>(state_.release());
 }
 
 absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(
@@ -271,8 +268,10 @@ absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(
 }
 
 absl::StatusOr<DeviceAllocation> DeviceAllocator::Allocate(Bytes size, Bytes alignment,
-                                                           Contents contents) {
-  HB_ASSIGN_OR_RETURN(const Ranges::Place place, state_->Allocate(size, alignment));
+                                                           Contents contents,
+                                                           const CallOptions& call) {
+  HB_RETURN_IF_ERROR(state_->process().Check());
+  HB_ASSIGN_OR_RETURN(const Ranges::Place place, state_->Allocate(size, alignment, call));
   const DeviceAllocation allocation{
       .range = BufferRange(place.memory->buffer, place.range.offset, size),
       .handle = {.range = place.range.handle, .block = place.block}};
@@ -283,8 +282,13 @@ absl::StatusOr<DeviceAllocation> DeviceAllocator::Allocate(Bytes size, Bytes ali
   return zeroed;
 }
 
-absl::Status DeviceAllocator::Free(DeviceAllocationHandle handle) { return state_->Free(handle); }
+absl::Status DeviceAllocator::Free(DeviceAllocationHandle handle) {
+  HB_RETURN_IF_ERROR(state_->process().Check());
+  return state_->Free(handle);
+}
 
-DeviceAllocatorStats DeviceAllocator::stats() const { return state_->stats(); }
+DeviceAllocatorStats DeviceAllocator::stats() const {
+  return state_->process().forked() ? DeviceAllocatorStats() : state_->stats();
+}
 
 }  // namespace heapbroker

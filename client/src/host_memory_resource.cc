@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "client/transport/process_mark.h"
 #include "common/base/mutex.h"
 #include "heapbroker/vulkan_importer.h"
 
@@ -54,6 +55,7 @@ class HostMemoryResource::State {
 
   DeviceAllocator& allocator;
   std::pmr::memory_resource* const upstream;
+  const ProcessMark process;
   mutable Mutex mutex;
   Allocations allocations ABSL_GUARDED_BY(mutex);
   HostMemoryResourceStats counts ABSL_GUARDED_BY(mutex);
@@ -64,6 +66,11 @@ HostMemoryResource::HostMemoryResource(DeviceAllocator& allocator,
     : state_(std::make_unique<State>(allocator, upstream)) {}
 
 HostMemoryResource::~HostMemoryResource() {
+  if (state_->process.forked()) {
+    // What is allocated is the parent's, and another thread's lock would never be free.
+    static_cast<void>(state_.release());
+    return;
+  }
   MutexLock lock(state_->mutex);
   for (const auto& [pointer, allocation] : state_->allocations) {
     // How much the upstream resource gave is not known here, so it cannot have it back.
@@ -72,6 +79,9 @@ HostMemoryResource::~HostMemoryResource() {
 }
 
 void* HostMemoryResource::do_allocate(size_t bytes, size_t alignment) {
+  if (state_->process.forked()) {
+    return std::pmr::null_memory_resource()->allocate(bytes, alignment);
+  }
   if (const auto allocation = AllocateVisible(state_->allocator, Bytes(bytes), Bytes(alignment))) {
     void* const pointer = *allocation->range.host();
     state_->Add(pointer, *allocation);
@@ -83,6 +93,7 @@ void* HostMemoryResource::do_allocate(size_t bytes, size_t alignment) {
 }
 
 void HostMemoryResource::do_deallocate(void* pointer, size_t bytes, size_t alignment) {
+  if (state_->process.forked()) return;
   const std::optional<DeviceAllocation> allocation = state_->Remove(pointer);
   if (!allocation) return;
   if (allocation->range.buffer().valid()) {
@@ -97,12 +108,14 @@ bool HostMemoryResource::do_is_equal(const memory_resource& other) const noexcep
 }
 
 BufferRange HostMemoryResource::RangeOf(const void* pointer) const {
+  if (state_->process.forked()) return BufferRange();
   MutexLock lock(state_->mutex);
   const auto found = state_->allocations.find(pointer);
   return found == state_->allocations.end() ? BufferRange() : found->second.range;
 }
 
 HostMemoryResourceStats HostMemoryResource::stats() const {
+  if (state_->process.forked()) return HostMemoryResourceStats();
   MutexLock lock(state_->mutex);
   return state_->counts;
 }

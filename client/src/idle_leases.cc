@@ -4,6 +4,7 @@
 #include "client/src/idle_leases.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -53,16 +54,19 @@ std::vector<IdleLeases::Block> IdleLeases::TakeFrom(Time since) {
 
 std::vector<IdleLeases::Block> IdleLeases::TakeOf(uint32_t device_index, uint32_t heap_index,
                                                   Bytes bytes) {
-  std::vector<Block> taken;
   Bytes sum;
-  for (auto it = blocks_.begin(); it != blocks_.end() && sum < bytes;) {
-    const LeasedMemory& memory = *it->block;
-    if (memory.device_index != device_index || memory.heap_index != heap_index) {
-      ++it;
-      continue;
-    }
+  return TakeIf([&](const LeasedMemory& memory) {
+    if (sum >= bytes || !memory.IsOf(device_index, heap_index)) return false;
     sum += memory.bytes;
-    it = Move(it, taken);
+    return true;
+  });
+}
+
+std::vector<IdleLeases::Block> IdleLeases::TakeIf(
+    absl::FunctionRef<bool(const LeasedMemory&)> goes) {
+  std::vector<Block> taken;
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    it = goes(*it->block) ? Move(it, taken) : std::next(it);
   }
   return taken;
 }

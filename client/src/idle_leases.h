@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "client/src/leased_memory.h"
 #include "heapbroker/memory_watch.h"
 #include "heapbroker/units.h"
@@ -35,10 +36,14 @@ class IdleLeases {
   Block Take(const std::string& kind, Bytes size);
 
   // Oldest first: until at most `target` bytes are left; those that were there at
-  // `since` or before; until `bytes` of this heap have gone.
+  // `since` or before; until `bytes` of this heap have gone; those whose lease is lost.
   std::vector<Block> TakeDownTo(Bytes target);
   std::vector<Block> TakeFrom(Time since);
   std::vector<Block> TakeOf(uint32_t device_index, uint32_t heap_index, Bytes bytes);
+  std::vector<Block> TakeLost() {
+    return TakeIf([](const LeasedMemory& memory) { return memory.lease.lost(); });
+  }
+  std::vector<Block> TakeIf(absl::FunctionRef<bool(const LeasedMemory&)> goes);
 
   // Since when the oldest is idle; unset where none is.
   std::optional<Time> oldest() const;

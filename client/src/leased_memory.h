@@ -24,7 +24,10 @@ struct LeasedMemory {
   Bytes bytes{};  // That the heap lacks: ImportFacts::allocation_size.
   uint32_t device_index = 0;
   uint32_t heap_index = 0;
-  uint64_t session = 0;  // BlockStore::session() when it was leased.
+
+  bool IsOf(uint32_t device, uint32_t heap) const {
+    return device_index == device && heap_index == heap;
+  }
 };
 
 }  // namespace heapbroker

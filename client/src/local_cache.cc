@@ -29,11 +29,16 @@ LocalCache::LocalCache(std::unique_ptr<BlockStore> store) : store_(std::move(sto
 
 LocalCache::~LocalCache() {
   // The threads are the parent's: nothing here can be waited for, or ended.
-  if (store_->forked()) static_cast<void>(store_.release());
+  if (store_->process().forked()) static_cast<void>(store_.release());
 }
 
-absl::Status LocalCache::Trim(Bytes target) { return store_->Trim(target); }
+absl::Status LocalCache::Trim(Bytes target, const CallOptions& call) {
+  HB_RETURN_IF_ERROR(store_->process().Check());
+  return store_->Trim(target, store_->LimitsOf(call));
+}
 
-LocalCacheStats LocalCache::stats() const { return store_->stats(); }
+LocalCacheStats LocalCache::stats() const {
+  return store_->process().forked() ? LocalCacheStats() : store_->stats();
+}
 
 }  // namespace heapbroker

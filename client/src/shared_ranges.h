@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "common/base/mutex.h"
 #include "heapbroker/range_allocator.h"
 
@@ -26,7 +27,8 @@ struct SharedRangesStats {
   Bytes size{};
   Bytes allocated{};
   Bytes free{};
-  Bytes largest_free{};
+  Bytes largest_free{};  // Of blocks that are not retired.
+  Bytes retired{};       // Part of `size`.
   uint64_t allocations = 0;
   uint32_t blocks = 0;
 };
@@ -88,7 +90,7 @@ class SharedRanges {
       MutexLock lock(block->mutex);
       const InUse in_use(*block);
       if (!block->ranges || !block->ranges->Free(handle).ok()) return {};
-      block->refused.store(kNothing, std::memory_order_relaxed);
+      if (!block->retired) block->refused.store(kNothing, std::memory_order_relaxed);
       if (!block->ranges->empty()) return {.known = true};
       block->ranges.reset();
       block->refused.store(0, std::memory_order_relaxed);
@@ -113,8 +115,21 @@ class SharedRanges {
     MutexLock lock(block.mutex);
     block.ranges = std::move(ranges);
     block.memory = std::move(memory);
+    block.retired = false;
     block.refused.store(kNothing, std::memory_order_relaxed);
     return Place{.block = *index, .range = *range, .memory = block.memory.get()};
+  }
+
+  // Nothing more is allocated in blocks whose memory is so. They go when the last of
+  // what is allocated in them is freed, as others do.
+  void RetireIf(absl::FunctionRef<bool(const Memory&)> is_so) {
+    for (uint32_t index = 0; index < end_.load(std::memory_order_acquire); ++index) {
+      Block& block = *At(index);
+      MutexLock lock(block.mutex);
+      if (!block.ranges || !is_so(*block.memory)) continue;
+      block.retired = true;
+      block.refused.store(0, std::memory_order_relaxed);
+    }
   }
 
   // Empty where the block has no such range.
@@ -151,9 +166,10 @@ class SharedRanges {
       sum.size += stats.size;
       sum.allocated += stats.allocated;
       sum.free += stats.free;
-      sum.largest_free = std::max(sum.largest_free, stats.largest_free);
+      if (!block.retired) sum.largest_free = std::max(sum.largest_free, stats.largest_free);
       sum.allocations += stats.allocations;
       ++sum.blocks;
+      if (block.retired) sum.retired += stats.size;
     }
     return sum;
   }
@@ -171,6 +187,7 @@ class SharedRanges {
     Mutex mutex;
     std::optional<RangeAllocator> ranges ABSL_GUARDED_BY(mutex);  // Empty: no block.
     std::unique_ptr<Memory> memory ABSL_GUARDED_BY(mutex);
+    bool retired ABSL_GUARDED_BY(mutex) = false;
   };
   struct InUse {
     explicit InUse(Block& used) : block(used) { block.busy.store(true, std::memory_order_relaxed); }
@@ -203,7 +220,7 @@ class SharedRanges {
     }
     MutexLock lock(block->mutex);
     const InUse in_use(*block);
-    if (!block->ranges) return std::nullopt;
+    if (!block->ranges || block->retired) return std::nullopt;
     const std::optional<AllocatedRange> range = block->ranges->TryAllocate(size, alignment);
     if (!range) {
       Refuse(*block, size, alignment);

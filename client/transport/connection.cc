@@ -125,15 +125,6 @@ bool HasFreeDescriptor() { return WakeUp::Create().ok(); }
 
 }  // namespace
 
-absl::Status CheckNotForked(pid_t connected) {
-  const pid_t pid = getpid();
-  if (pid == connected) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "this process (", pid, ") was forked off one that had connected (", connected,
-      "), which neither the session nor gRPC survives; fork before anything connects, or let the "
-      "child exec"));
-}
-
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOptions& options,
                                                                 const CallLimits& limits) {
   HB_RETURN_IF_ERROR(CheckGrpcWorks());

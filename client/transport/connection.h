@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "client/transport/call_limits.h"
 #include "client/transport/holdings.h"
+#include "client/transport/process_mark.h"
 #include "client/transport/request_undoer.h"
 #include "client/transport/session_channel.h"
 #include "common/posix/unique_fd.h"
@@ -31,10 +32,6 @@
 #include "heapbroker/v1/broker.grpc.pb.h"
 
 namespace heapbroker {
-
-// FAILED_PRECONDITION in a process that was forked off `connected`, where nothing works
-// that has threads or locks.
-absl::Status CheckNotForked(pid_t connected);
 
 // Ends the session when it ends; whatever needs the session shares it. In a
 // forked child it does nothing at all, also when it ends: gRPC's threads are not

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/transport/backoff.h"
 #include "client/transport/cancel_hook.h"
+#include "client/transport/process_mark.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/posix/epoll.h"

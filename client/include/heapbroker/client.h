@@ -134,6 +134,9 @@ class HEAPBROKER_EXPORT Client {
   // not a secret. 0 in a forked child.
   uint64_t session_id() const;
 
+  // ClientOptions::call_timeout: of calls that are not told another one.
+  absl::Duration call_timeout() const;
+
  private:
   std::shared_ptr<SessionKeeper> keeper_;
 };

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "heapbroker/buffer_range.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/local_cache.h"
 #include "heapbroker/range_allocator.h"
@@ -65,7 +66,10 @@ struct DeviceAllocatorStats {
   Bytes peak_leased{};  // Largest `leased` ever.
   Bytes allocated{};    // Rounding included.
   Bytes free{};
-  Bytes largest_free{};
+  Bytes largest_free{};  // That can still be cut.
+  // Part of `leased`: blocks of sessions that were lost, out of which nothing more is
+  // cut. No daemon accounts for them.
+  Bytes lost{};
   uint64_t allocations = 0;
   uint32_t blocks = 0;
 };
@@ -80,6 +84,11 @@ struct DeviceAllocatorStats {
 // Thread-safe: each block has its own lock, and threads that allocate at the same time
 // use different blocks as far as there are several. One thread leases at a time; others
 // that need a new block wait for it. Contents are undefined unless zeros are asked for.
+//
+// After the loss of the session what is allocated stays valid until it is freed, and
+// nothing more is cut out of those blocks: the next allocation is of the next session,
+// or UNAVAILABLE while there is none. In a forked child, which shares the memory with its
+// parent, but not the bookkeeping, every call is FAILED_PRECONDITION; it may be dropped.
 class HEAPBROKER_EXPORT DeviceAllocator {
  public:
   enum class Contents {
@@ -103,15 +112,19 @@ class HEAPBROKER_EXPORT DeviceAllocator {
   // every allocation has a place of its own.
   //   INVALID_ARGUMENT    alignment is not a power of two
   //   RESOURCE_EXHAUSTED  no memory; RefusalOf says by which limit
+  //   DEADLINE_EXCEEDED, CANCELLED  as `call` says, which only matters where a block has
+  //                       to be leased
   //   or an error of Client::Allocate or VulkanImporter::Import
   absl::StatusOr<DeviceAllocation> Allocate(Bytes size, Bytes alignment = Bytes(1),
-                                            Contents contents = Contents::kUndefined);
+                                            Contents contents = Contents::kUndefined,
+                                            const CallOptions& call = {});
 
   // The device and the host must be done with it. Makes no call.
   //   NOT_FOUND           no such allocation here: it was freed before, or it is
   //                       another allocator's. Nothing has changed.
   absl::Status Free(DeviceAllocationHandle handle);
 
+  // Zeros in a forked child.
   DeviceAllocatorStats stats() const;
 
  private:

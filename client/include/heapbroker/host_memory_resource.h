@@ -29,6 +29,9 @@ struct HostMemoryResourceStats {
 // have to. Pointers that were not allocated here are counted and otherwise ignored.
 // All bookkeeping lies outside the memory.
 //
+// In a forked child allocating throws std::bad_alloc, deallocating does nothing, and
+// nothing has a range; it may be dropped.
+//
 // Thread-safe, if the upstream resource is.
 class HEAPBROKER_EXPORT HostMemoryResource final : public std::pmr::memory_resource {
  public:

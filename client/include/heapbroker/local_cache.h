@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/client.h"
 #include "heapbroker/export.h"
 #include "heapbroker/memory_watch.h"
@@ -51,8 +52,9 @@ struct LocalCacheStats {
 //
 // What it gives back nobody needs the contents of, so it never uses the queue. One
 // thread of its own, which sleeps while nothing changes, and those of the watch.
-// Thread-safe. Where the session has ended, blocks that were leased in it are no longer
-// kept. In a forked child it must not be used, but may be dropped.
+// Thread-safe. Where the session was lost, blocks that were leased in it are no longer
+// kept; those of the next one are. In a forked child every call is FAILED_PRECONDITION;
+// it may be dropped.
 class HEAPBROKER_EXPORT LocalCache {
  public:
   // `importer` must outlive the cache. `handlers` are called as those of Client::Watch,
@@ -70,8 +72,9 @@ class HEAPBROKER_EXPORT LocalCache {
 
   // Gives idle blocks back, oldest first, until at most `target` bytes are idle; when
   // this returns, the daemon has them. Errors of ReleaseAll.
-  absl::Status Trim(Bytes target = Bytes(0));
+  absl::Status Trim(Bytes target = Bytes(0), const CallOptions& call = {});
 
+  // Zeros in a forked child.
   LocalCacheStats stats() const;
 
  private:

@@ -217,6 +217,32 @@ TEST_F(DeviceAllocatorTest, ZerosAreWrittenWhereTheyAreAskedForAndOnlyThere) {
   EXPECT_EQ(HostOf(after)[0], 0xa5);
 }
 
+TEST_F(DeviceAllocatorTest, LeasingABlockEndsWithItsTimeAndByCancellation) {
+  const auto allocator = Create(Small());
+  using Contents = DeviceAllocator::Contents;
+  daemon_.HoldCalls(true);
+  EXPECT_THAT(allocator->Allocate(Bytes(1), Bytes(1), Contents::kUndefined,
+                                  {.timeout = absl::Milliseconds(20)}),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    // One of them leases, and the other one waits for it.
+    threads.emplace_back([&] {
+      EXPECT_THAT(
+          allocator->Allocate(Bytes(1), Bytes(1), Contents::kUndefined,
+                              {.timeout = absl::InfiniteDuration(), .cancellation = cancellation}),
+          StatusIs(StatusCode::kCancelled, ""));
+    });
+  }
+  EXPECT_TRUE(WaitFor([&] { return daemon_.held_calls() > 0; }));
+  cancellation->Cancel();
+  for (std::thread& thread : threads) thread.join();
+  daemon_.HoldCalls(false);
+  ASSERT_THAT(allocator->Allocate(Bytes(1)), IsOk());
+  EXPECT_EQ(allocator->stats().blocks, 1u);
+}
+
 TEST_F(DeviceAllocatorTest, OptionsOutOfRangeAreNamed) {
   for (const uint64_t granularity : {0, 1, 2, 48, 8192}) {
     EXPECT_THAT(DeviceAllocator::Create(cache_, {.granularity = Bytes(granularity)}),

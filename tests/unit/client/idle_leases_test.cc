@@ -4,6 +4,7 @@
 #include "client/src/idle_leases.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,26 +20,28 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Without a lease or an import. `session` tells blocks apart.
-IdleLeases::Block MakeBlock(uint64_t number, Bytes bytes, uint32_t heap = 0,
-                            const std::string& kind = "a") {
-  return std::make_unique<LeasedMemory>(LeasedMemory{
-      .kind = kind, .size = bytes, .bytes = bytes, .heap_index = heap, .session = number});
-}
-
-std::vector<uint64_t> Numbers(const std::vector<IdleLeases::Block>& blocks) {
-  std::vector<uint64_t> numbers;
-  for (const IdleLeases::Block& block : blocks) numbers.push_back(block->session);
-  return numbers;
-}
-
 class IdleLeasesTest : public ::testing::Test {
  protected:
+  // Without a lease or an import.
+  IdleLeases::Block MakeBlock(uint64_t number, Bytes bytes, uint32_t heap = 0,
+                              const std::string& kind = "a") {
+    auto block = std::make_unique<LeasedMemory>(
+        LeasedMemory{.kind = kind, .size = bytes, .bytes = bytes, .heap_index = heap});
+    numbers_[block.get()] = number;
+    return block;
+  }
+  uint64_t NumberOf(const IdleLeases::Block& block) const { return numbers_.at(block.get()); }
+  std::vector<uint64_t> Numbers(const std::vector<IdleLeases::Block>& blocks) const {
+    std::vector<uint64_t> numbers;
+    for (const IdleLeases::Block& block : blocks) numbers.push_back(NumberOf(block));
+    return numbers;
+  }
   std::vector<uint64_t> Put(IdleLeases::Block block, Bytes max_bytes = Bytes(100)) {
     now_ += seconds(1);
     return Numbers(idle_.Put(std::move(block), now_, max_bytes));
   }
 
+  std::map<const LeasedMemory*, uint64_t> numbers_;
   IdleLeases::Time now_{};
   IdleLeases idle_;
 };
@@ -61,8 +64,8 @@ TEST_F(IdleLeasesTest, TakesTheSmallestThatFitsAndOfThoseTheLatest) {
   for (const uint64_t number : {1, 2}) Put(MakeBlock(number, Bytes(30)));
   Put(MakeBlock(3, Bytes(10)));
   Put(MakeBlock(4, Bytes(20), 0, "b"));
-  EXPECT_EQ(idle_.Take("a", Bytes(11))->session, 2u);
-  EXPECT_EQ(idle_.Take("a", Bytes(10))->session, 3u);
+  EXPECT_EQ(NumberOf(idle_.Take("a", Bytes(11))), 2u);
+  EXPECT_EQ(NumberOf(idle_.Take("a", Bytes(10))), 3u);
   EXPECT_EQ(idle_.Take("b", Bytes(21)), nullptr);
   EXPECT_EQ(idle_.Take("c", Bytes(1)), nullptr);
   EXPECT_EQ(idle_.bytes(), Bytes(50));
@@ -75,6 +78,16 @@ TEST_F(IdleLeasesTest, TakesWhatIsOlderThanAGivenTime) {
   EXPECT_EQ(idle_.oldest(), IdleLeases::Time(seconds(3)));
   idle_.TakeDownTo(Bytes(0));
   EXPECT_EQ(idle_.oldest(), std::nullopt);
+}
+
+TEST_F(IdleLeasesTest, TakesThoseThatAreToGo) {
+  for (const uint64_t number : {1, 2, 3}) Put(MakeBlock(number, Bytes(10 * number)));
+  EXPECT_THAT(
+      Numbers(idle_.TakeIf([](const LeasedMemory& memory) { return memory.size != Bytes(20); })),
+      ElementsAre(1, 3));
+  EXPECT_EQ(idle_.bytes(), Bytes(20));
+  // Without a lease there is none that could be lost.
+  EXPECT_THAT(idle_.TakeLost(), IsEmpty());
 }
 
 TEST_F(IdleLeasesTest, TakesAsMuchOfOneHeapAsIsAskedFor) {

@@ -182,23 +182,37 @@ TEST_F(LocalCacheTest, ItsEndGivesEverythingBack) {
   EXPECT_TRUE(WaitFor([&] { return daemon_.watches() == 0; }));
 }
 
-TEST_F(LocalCacheTest, BlocksOfALostSessionAreNotKept) {
-  Mutex mutex;
-  absl::Status end;
-  const std::shared_ptr<LocalCache> cache =
-      Start(kForEver, {.on_end = [&](const absl::Status& status) {
-              MutexLock lock(mutex);
-              end = status;
-            }});
+class LostSessionCacheTest : public LocalCacheTest {
+ protected:
+  std::shared_ptr<LocalCache> StartNoting() {
+    return Start(kForEver, {.on_session_lost = [this](const absl::Status& status) {
+                   MutexLock lock(mutex_);
+                   lost_ = status;
+                 }});
+  }
+  void LoseTheSession() {
+    daemon_.Stop();
+    ASSERT_TRUE(WaitFor([&] {
+      MutexLock lock(mutex_);
+      return absl::IsUnavailable(lost_);
+    }));
+  }
+  void GetTheNextSession() {
+    daemon_.Restart();
+    ASSERT_THAT(a_.client->AwaitSession({.timeout = absl::Seconds(20)}), IsOk());
+    ASSERT_TRUE(WaitFor([&] { return daemon_.watches() == 1; }));
+  }
+
+  Mutex mutex_;
+  absl::Status lost_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(LostSessionCacheTest, BlocksOfALostSessionAreNotKept) {
+  const std::shared_ptr<LocalCache> cache = StartNoting();
   const auto allocator = MakeAllocator(cache);
   ASSERT_OK_AND_ASSIGN(const DeviceAllocation used, allocator->Allocate(kBlock));
   LeaveIdle(*allocator, 1);
-  daemon_.Stop();
-  ASSERT_TRUE(WaitFor([&] {
-    MutexLock lock(mutex);
-    return !end.ok();
-  }));
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, ""));
+  ASSERT_NO_FATAL_FAILURE(LoseTheSession());
   EXPECT_EQ(cache->stats().idle_blocks, 0u);
   // What was imported stays valid, and is not kept either once it is free.
   static_cast<char*>(*used.range.host())[kBlock.count() - 1] = 1;
@@ -208,21 +222,60 @@ TEST_F(LocalCacheTest, BlocksOfALostSessionAreNotKept) {
   EXPECT_THAT(allocator->Allocate(Bytes(1)), StatusIs(absl::StatusCode::kUnavailable, ""));
 }
 
-TEST_F(LocalCacheTest, AForkedChildCanDropIt) {
+TEST_F(LostSessionCacheTest, NothingMoreIsCutOutOfBlocksOfALostSession) {
+  const std::shared_ptr<LocalCache> cache = StartNoting();
+  const auto allocator = MakeAllocator(cache);
+  ASSERT_OK_AND_ASSIGN(const DeviceAllocation old, allocator->Allocate(Bytes(1000)));
+  ASSERT_NO_FATAL_FAILURE(LoseTheSession());
+  EXPECT_THAT(allocator->Allocate(Bytes(1000)), StatusIs(absl::StatusCode::kUnavailable, ""));
+  EXPECT_EQ(allocator->stats().lost, kBlock);
+  EXPECT_EQ(allocator->stats().largest_free, Bytes(0));
+  ASSERT_NO_FATAL_FAILURE(GetTheNextSession());
+  ASSERT_OK_AND_ASSIGN(const DeviceAllocation next, allocator->Allocate(Bytes(1000)));
+  EXPECT_NE(next.range.buffer().handle(), old.range.buffer().handle());
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  // The old one goes without the new daemon hearing of it, though the ids are the same.
+  ASSERT_THAT(allocator->Free(old.handle), IsOk());
+  EXPECT_TRUE(WaitFor([&] { return a_.importer->stats().imports == 1; }));
+  EXPECT_EQ(allocator->stats().lost, Bytes(0));
+  EXPECT_TRUE(daemon_.releases().empty());
+}
+
+TEST_F(LostSessionCacheTest, BlocksOfTheNextSessionAreKeptAndReported) {
+  const std::shared_ptr<LocalCache> cache = StartNoting();
+  const auto allocator = MakeAllocator(cache);
+  LeaveIdle(*allocator, 2);
+  ASSERT_NO_FATAL_FAILURE(LoseTheSession());
+  ASSERT_NO_FATAL_FAILURE(GetTheNextSession());
+  LeaveIdle(*allocator, 2);
+  EXPECT_EQ(cache->stats().idle_blocks, 2u);
+  EXPECT_TRUE(WaitFor([&] { return ReportedIdle() == cache->stats().idle.count(); }));
+  LeaveIdle(*allocator, 1);
+  EXPECT_EQ(cache->stats().hits, 1u);
+  daemon_.Tell(GiveBack(GiB(1)));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+}
+
+TEST_F(LocalCacheTest, AForkedChildGetsAnErrorAndCanDropIt) {
   auto cache = Start(kForEver);
   auto allocator = MakeAllocator(cache);
   LeaveIdle(*allocator, 1);
+  ASSERT_OK_AND_ASSIGN(const DeviceAllocation used, allocator->Allocate(Bytes(1)));
   const pid_t child = fork();
   if (child == 0) {
+    const bool refused = absl::IsFailedPrecondition(allocator->Allocate(Bytes(1)).status()) &&
+                         absl::IsFailedPrecondition(allocator->Free(used.handle)) &&
+                         absl::IsFailedPrecondition(cache->Trim());
     allocator.reset();
     cache.reset();
-    _exit(0);
+    _exit(refused ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(daemon_.leased_blocks(), 1u);
   EXPECT_THAT(allocator->Allocate(Bytes(1)), IsOk());
+  EXPECT_THAT(allocator->Free(used.handle), IsOk());
 }
 
 TEST_F(LocalCacheTest, RefusesATimeBelowZero) {

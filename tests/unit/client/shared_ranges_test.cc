@@ -45,6 +45,32 @@ TEST(SharedRangesTest, HasNoRoomWithoutBlocks) {
   EXPECT_EQ(ranges.Stats().blocks, 0u);
 }
 
+TEST(SharedRangesTest, NothingMoreIsAllocatedInARetiredBlock) {
+  Ranges ranges(kGranularity);
+  const auto first = AddBlock(ranges);
+  const auto second = AddBlock(ranges);
+  ASSERT_TRUE(first && second);
+  const auto more = ranges.Allocate(kGranularity, Bytes(1));
+  ASSERT_TRUE(more);
+  ASSERT_EQ(more->block, first->block);
+  ranges.RetireIf([&](const FakeMemory& memory) { return &memory == first->memory; });
+  EXPECT_EQ(ranges.Allocate(kGranularity, Bytes(1))->block, second->block);
+  EXPECT_EQ(ranges.Stats().retired, kBlock);
+  EXPECT_EQ(ranges.Stats().size, kBlock + kBlock);
+  // What was free or becomes free in it stays so, until it goes as a whole.
+  const Ranges::Freed freed = ranges.Free(first->block, first->range.handle);
+  EXPECT_TRUE(freed.known);
+  EXPECT_EQ(freed.emptied, nullptr);
+  EXPECT_EQ(ranges.Allocate(kGranularity, Bytes(1))->block, second->block);
+  EXPECT_EQ(ranges.Free(more->block, more->range.handle).emptied.get(), first->memory);
+  // Its place is another one's then.
+  const auto third = AddBlock(ranges);
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->block, first->block);
+  EXPECT_EQ(ranges.Stats().retired, Bytes(0));
+  EXPECT_TRUE(ranges.Allocate(kBlock - kGranularity, Bytes(1)));
+}
+
 TEST(SharedRangesTest, FillsABlockBeforeItTakesTheNext) {
   Ranges ranges(kGranularity);
   const auto first = AddBlock(ranges);
