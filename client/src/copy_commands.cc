@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<CopyCommands>> CopyCommands::Create(const CopyQue
 }
 
 CopyCommands::~CopyCommands() {
+  if (process_.forked()) return;
   Wait().IgnoreError();
   vkDestroyFence(queue_.device, fence_, nullptr);
   vkDestroyCommandPool(queue_.device, pool_, nullptr);

@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/transport/process_mark.h"
 #include "client/transport/turn.h"
 #include "vulkan/vulkan.h"
 
@@ -30,7 +31,7 @@ class CopyCommands {
  public:
   // Errors of VulkanStatus, as those of the others.
   static absl::StatusOr<std::unique_ptr<CopyCommands>> Create(const CopyQueue& queue);
-  // Waits for what is on its way.
+  // Waits for what is on its way. Does nothing in a forked child.
   ~CopyCommands();
   CopyCommands(const CopyCommands&) = delete;
   CopyCommands& operator=(const CopyCommands&) = delete;
@@ -44,6 +45,7 @@ class CopyCommands {
  private:
   explicit CopyCommands(const CopyQueue& queue) : queue_(queue) {}
 
+  const ProcessMark process_;
   const CopyQueue queue_;
   VkFence fence_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -67,11 +67,13 @@ ImportBuffer::ImportBuffer(VkDevice device, VkBuffer handle) : device_(device), 
 }
 
 ImportBuffer::ImportBuffer(ImportBuffer&& other) noexcept
-    : device_(other.device_),
+    : process_(other.process_),
+      device_(other.device_),
       handle_(std::exchange(other.handle_, VK_NULL_HANDLE)),
       requirements_(other.requirements_) {}
 
 ImportBuffer& ImportBuffer::operator=(ImportBuffer&& other) noexcept {
+  std::swap(process_, other.process_);
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
   std::swap(requirements_, other.requirements_);
@@ -79,7 +81,7 @@ ImportBuffer& ImportBuffer::operator=(ImportBuffer&& other) noexcept {
 }
 
 ImportBuffer::~ImportBuffer() {
-  if (handle_ != VK_NULL_HANDLE) vkDestroyBuffer(device_, handle_, nullptr);
+  if (handle_ != VK_NULL_HANDLE && !process_.forked()) vkDestroyBuffer(device_, handle_, nullptr);
 }
 
 }  // namespace heapbroker

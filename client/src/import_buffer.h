@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "client/transport/process_mark.h"
 #include "heapbroker/types.h"
 #include "vulkan/vulkan.h"
 
@@ -17,7 +18,7 @@ namespace heapbroker {
 VkExternalMemoryHandleTypeFlagBits ToVulkan(HandleType type);
 
 // Owns a VkBuffer that external memory can be bound to. Move-only; must go before
-// the device does.
+// the device does. A forked child leaves it alone.
 class ImportBuffer {
  public:
   // Errors as VulkanStatus.
@@ -42,6 +43,7 @@ class ImportBuffer {
  private:
   ImportBuffer(VkDevice device, VkBuffer handle);
 
+  ProcessMark process_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkBuffer handle_ = VK_NULL_HANDLE;
   VkMemoryRequirements requirements_{};

@@ -23,6 +23,7 @@ void ImportCache::Forget(BlockKey key) {
 }
 
 ImportedMemory::~ImportedMemory() {
+  if (process_.forked()) return;
   dedicated_buffer_.reset();
   // Freeing unmaps.
   vkFreeMemory(device_, memory_, nullptr);

@@ -16,6 +16,7 @@
 #include "client/src/import_buffer.h"
 #include "client/src/import_slots.h"
 #include "client/src/importing_device.h"
+#include "client/transport/process_mark.h"
 #include "client/transport/turn.h"
 #include "common/base/mutex.h"
 #include "heapbroker/vulkan_importer.h"
@@ -53,6 +54,7 @@ struct VulkanImporter::State {
   State(const VulkanContext& vulkan_context, const ImportingDevice& snapshot, uint32_t max_imports)
       : context(vulkan_context), device(snapshot), slots(max_imports), descriptors(comparer) {}
 
+  const ProcessMark process;
   const VulkanContext context;
   const ImportingDevice device;
   ImportSlots slots;
@@ -65,7 +67,9 @@ struct VulkanImporter::State {
 };
 
 // One VkDeviceMemory that was imported, its mapping, and the buffer that it is
-// dedicated to, if it is. Immutable; freed with the last buffer that lies in it.
+// dedicated to, if it is. Immutable; freed with the last buffer that lies in it, but not
+// by a forked child: the kernel's objects behind it are the parent's as well, and what
+// one of the two frees is gone for both.
 class ImportedMemory {
  public:
   // Takes ownership of `memory` and of a slot of `slots`. `facts` are those that it
@@ -95,6 +99,7 @@ class ImportedMemory {
   }
 
  private:
+  const ProcessMark process_;
   const VkDevice device_;
   const VkDeviceMemory memory_;
   void* const mapped_;

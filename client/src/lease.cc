@@ -78,8 +78,9 @@ absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call) {
     const absl::Status status = called.first->Release(ids, *limits);
     first.Update(status);
     // One unknown lease refuses its whole call: then each goes by itself, by its
-    // destructor. After any other error that would only take long.
-    if (absl::IsNotFound(status)) continue;
+    // destructor. After any other error that would only take long. In a forked child
+    // (FAILED_PRECONDITION) the destructors do nothing.
+    if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) continue;
     for (Lease& lease : leases) {
       if (lease.held() && target(lease) == called) lease.Forget();
     }

@@ -23,9 +23,11 @@ namespace heapbroker {
 
 using Stream = grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>;
 
-// Ends of a stream that the daemon has not ended itself, as far as anyone can tell.
+// Ends of a stream that the daemon has not ended itself, as far as anyone can tell. A
+// server that shuts down cancels its calls, perhaps before the session has ended.
 bool MayBeTheConnections(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsUnknown(status) || absl::IsInternal(status);
+  return absl::IsUnavailable(status) || absl::IsUnknown(status) || absl::IsInternal(status) ||
+         absl::IsCancelled(status);
 }
 
 // Shared with the thread that reads, which outlives a watch that one of its own

@@ -12,6 +12,7 @@
 #include "client/src/importing_device.h"
 #include "client/src/queue_choice.h"
 #include "client/src/vulkan_result.h"
+#include "client/transport/process_mark.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/vulkan_importer.h"
 
@@ -133,6 +134,7 @@ absl::StatusOr<VkDevice> CreateDevice(const VulkanContext& context, const QueueC
 absl::StatusOr<std::unique_ptr<MinimalDevice>> MinimalDevice::Create(const BrokerDevice& device) {
   // Owns what exists so far, so that every early return destroys it.
   std::unique_ptr<MinimalDevice> result(new MinimalDevice());
+  result->forks_ = ForkCount();
   VulkanContext& context = result->context_;
   HB_ASSIGN_OR_RETURN(context.instance, CreateInstance());
   HB_ASSIGN_OR_RETURN(context.physical_device, ChooseDevice(context.instance, device));
@@ -154,6 +156,8 @@ absl::StatusOr<std::unique_ptr<MinimalDevice>> MinimalDevice::Create(const Broke
 }
 
 MinimalDevice::~MinimalDevice() {
+  // A driver's threads are not there in a forked child, and its objects are the parent's.
+  if (forks_ != ForkCount()) return;
   if (context_.device != VK_NULL_HANDLE) vkDestroyDevice(context_.device, nullptr);
   if (context_.instance != VK_NULL_HANDLE) vkDestroyInstance(context_.instance, nullptr);
 }

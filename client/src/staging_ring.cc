@@ -23,9 +23,10 @@ absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const Allocat
   Slots slots;
   for (Lease& lease : leases) {
     auto slot = std::make_unique<StagingSlot>();
-    HB_ASSIGN_OR_RETURN(slot->buffer,
-                        importer_.Import(*lease.block(), VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                                             VK_BUFFER_USAGE_TRANSFER_DST_BIT));
+    HB_ASSIGN_OR_RETURN(slot->buffer, importer_.Import(*lease.block(),
+                                                       VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                                           VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                                       {.cancellation = options.cancellation}));
     HB_ASSIGN_OR_RETURN(slot->commands, CopyCommands::Create(queue_));
     slot->lease = std::move(lease);
     slots.push_back(std::move(slot));

@@ -14,6 +14,7 @@
 #include "client/src/staged_copy.h"
 #include "client/src/staging_ring.h"
 #include "client/src/transfer_course.h"
+#include "client/transport/process_mark.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/vulkan_importer.h"
 
@@ -101,6 +102,7 @@ struct Transfers::State {
     return status;
   }
 
+  const ProcessMark process;
   VulkanImporter& importer;
   const CopyQueue queue;
   const TransfersOptions options;
@@ -117,11 +119,16 @@ absl::StatusOr<std::unique_ptr<Transfers>> Transfers::Create(const Client& clien
 }
 
 Transfers::Transfers(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Transfers::~Transfers() = default;
+
+Transfers::~Transfers() {
+  // Nothing on the device can be waited for, or given back.
+  if (state_->process.forked()) static_cast<void>(state_.release());
+}
 
 absl::Status Transfers::UploadFrom(const DeviceBuffer& target, Bytes offset, Bytes size,
                                    absl::FunctionRef<absl::Status(void* piece, Bytes size)> produce,
                                    const TransferOptions& options) {
+  HB_RETURN_IF_ERROR(state_->process.Check());
   HB_RETURN_IF_ERROR(CheckRange("Upload", offset, size, target.size()));
   if (size == Bytes(0)) return absl::OkStatus();
   TransferCourse course(size, state_->options.piece, options);
@@ -139,6 +146,7 @@ absl::Status Transfers::DownloadTo(
     const DeviceBuffer& source, Bytes offset, Bytes size,
     absl::FunctionRef<absl::Status(const void* piece, Bytes size)> consume,
     const TransferOptions& options) {
+  HB_RETURN_IF_ERROR(state_->process.Check());
   HB_RETURN_IF_ERROR(CheckRange("Download", offset, size, source.size()));
   if (size == Bytes(0)) return absl::OkStatus();
   TransferCourse course(size, state_->options.piece, options);
@@ -179,6 +187,7 @@ absl::Status Transfers::Download(const DeviceBuffer& source, Bytes offset, void*
 }
 
 absl::Status Transfers::ReleaseStaging() {
+  HB_RETURN_IF_ERROR(state_->process.Check());
   absl::Status first = state_->up.End();
   first.Update(state_->down.End());
   return first;

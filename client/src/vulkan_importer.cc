@@ -234,6 +234,7 @@ absl::StatusOr<std::unique_ptr<VulkanImporter>> VulkanImporter::Create(
 absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
                                                     VkBufferUsageFlags usage,
                                                     const CallOptions& call) {
+  HB_RETURN_IF_ERROR(state_->process.Check());
   const CallLimits limits(call, block.call_timeout());
   HB_ASSIGN_OR_RETURN(const ImportFacts facts, CheckFacts(*state_, block, usage));
   HB_ASSIGN_OR_RETURN(const int fd, block.fd(call));
@@ -272,6 +273,7 @@ absl::StatusOr<DeviceBuffer> VulkanImporter::Import(const MemoryBlock& block,
 }
 
 absl::Status VulkanImporter::SubmitAndWait(absl::FunctionRef<void(VkCommandBuffer)> record) {
+  HB_RETURN_IF_ERROR(state_->process.Check());
   TurnHolder turn(state_->submitting);
   return RunOnce(state_->context, record);
 }
@@ -293,6 +295,7 @@ absl::Status VulkanImporter::ReleaseAll(absl::Span<const DeviceBuffer> buffers) 
 const VulkanContext& VulkanImporter::context() const { return state_->context; }
 
 ImporterStats VulkanImporter::stats() const {
+  if (state_->process.forked()) return {};
   return {.imports = state_->slots.taken(),
           .max_imports = state_->slots.limit(),
           .failed_imports = state_->descriptors.failed(),

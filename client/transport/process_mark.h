@@ -22,7 +22,7 @@ absl::Status CheckNotForked(pid_t connected);
 // that what takes no more than a few nanoseconds can ask each time.
 uint64_t ForkCount();
 
-// Made with what it is for. Immutable.
+// Made with what it is for. A value.
 class ProcessMark {
  public:
   bool forked() const { return ForkCount() != forks_; }
@@ -30,8 +30,8 @@ class ProcessMark {
   absl::Status Check() const { return forked() ? CheckNotForked(pid_) : absl::OkStatus(); }
 
  private:
-  const pid_t pid_ = getpid();
-  const uint64_t forks_ = ForkCount();
+  pid_t pid_ = getpid();
+  uint64_t forks_ = ForkCount();
 };
 
 }  // namespace heapbroker

@@ -26,7 +26,8 @@ class VulkanImporter;
 // All buffers can be storage, uniform, transfer source and transfer target, and
 // what was planned with device addresses has them.
 //
-// Not thread-safe. `importer` must outlive it; the client need not.
+// Not thread-safe. `importer` must outlive it; the client need not. A forked child may
+// drop it, which does nothing; what makes calls or uses the queue is FAILED_PRECONDITION.
 class HEAPBROKER_EXPORT MemoryManager {
  public:
   // The segment comes first, since it may have to be waited for: whoever waits

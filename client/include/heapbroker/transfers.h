@@ -76,7 +76,8 @@ struct TransferOptions {
 // the next one.
 //
 // One thread at a time; several of them may be used at once. No other use of the queue
-// at the same time, as for VulkanImporter::SubmitAndWait.
+// at the same time, as for VulkanImporter::SubmitAndWait. In a forked child every call is
+// FAILED_PRECONDITION; it may be dropped.
 class HEAPBROKER_EXPORT Transfers {
  public:
   // `importer` must outlive it.

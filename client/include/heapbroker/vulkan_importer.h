@@ -72,7 +72,9 @@ struct VulkanContext {
 // them; the device's work on it must have completed by then, and the Lease or
 // Segment must outlive every use of the contents.
 //
-// Thread-safe, except that recording needs the command buffer to be free.
+// Thread-safe, except that recording needs the command buffer to be free. In a forked
+// child mapped() stays valid and the contents are shared; nothing else may be used, and
+// the end of a copy frees nothing, since that would free the parent's.
 class HEAPBROKER_EXPORT DeviceBuffer {
  public:
   DeviceBuffer() = default;  // Empty.
@@ -133,7 +135,8 @@ struct ImporterStats {
 // asked for, while any DeviceBuffer of it is left; the imports of the whole
 // process are made one at a time. Use one importer for each device in a process.
 //
-// Thread-safe.
+// Thread-safe. A forked child gets FAILED_PRECONDITION from every call, since drivers do
+// not survive fork() either; it may drop the importer.
 class HEAPBROKER_EXPORT VulkanImporter {
  public:
   struct HEAPBROKER_LOCAL State;  // The library's own.
@@ -182,7 +185,7 @@ class HEAPBROKER_EXPORT VulkanImporter {
 
 // An instance, device and compute queue for programs that have none, and a queue for
 // transfers where the device has another one. Made for dma-bufs and device addresses
-// where the device has them: see context().
+// where the device has them: see context(). Immutable, and with that thread-safe.
 class HEAPBROKER_EXPORT MinimalDevice {
  public:
   // On the physical device whose device and driver UUIDs are `device`'s, which
@@ -190,7 +193,7 @@ class HEAPBROKER_EXPORT MinimalDevice {
   //   NOT_FOUND    this process sees no such device; the message lists what it sees
   //   UNAVAILABLE  no Vulkan driver could be used
   static absl::StatusOr<std::unique_ptr<MinimalDevice>> Create(const BrokerDevice& device);
-  // All importers and buffers on it must be gone.
+  // All importers and buffers on it must be gone. Does nothing in a forked child.
   ~MinimalDevice();
   MinimalDevice(const MinimalDevice&) = delete;
   MinimalDevice& operator=(const MinimalDevice&) = delete;
@@ -200,6 +203,7 @@ class HEAPBROKER_EXPORT MinimalDevice {
  private:
   MinimalDevice() = default;
   VulkanContext context_;
+  uint64_t forks_ = 0;  // How often this process had been forked off another one.
 };
 
 }  // namespace heapbroker
