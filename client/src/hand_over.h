@@ -15,10 +15,10 @@ namespace heapbroker {
 // Which barriers make a range of a buffer the copying queue's and then its owner's
 // again:
 //
-//   owner                    before, on the owner's    first command       last command after the
-//   same family          -                         memory barrier      memory barrier      -
-//   another queue family     release of the range      acquire of it       release of it acquire of
-//   it nobody on this device    -                         RecordAcquire       RecordRelease       -
+//   owner           before, its queue   first command    last command     after, its queue
+//   same family     -                   memory barrier   memory barrier   -
+//   other family    release             acquire          release          acquire
+//   nobody here     -                   RecordAcquire    RecordRelease    -
 //
 // Each queue is waited for before the next one goes on, which is the dependency that
 // barriers of two queues need between them. Not thread-safe.

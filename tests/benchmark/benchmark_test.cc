@@ -38,7 +38,12 @@ TEST_P(BrokerBenchmarkTest, PrintsARatioForEachCallAndWhetherTheGoalIsMet) {
         "raw socket, 32 bytes and a descriptor", "vkAllocateMemory . export . free, no daemon"}) {
     EXPECT_THAT(result->output, ContainsRegex(std::string(row) + " +[0-9.]+ us +[0-9.]+ "));
   }
+  EXPECT_THAT(result->output, ContainsRegex("plan of 12 arenas: leased and imported +[0-9.]+ us"));
   EXPECT_THAT(result->output, ContainsRegex("Goal: Allocate .* (met|missed)"));
+  EXPECT_THAT(result->output, ContainsRegex("Goal: the plan .* (met|missed)"));
+  EXPECT_THAT(
+      result->output,
+      ContainsRegex("attach to a sealed segment, 1.0 GiB: [0-9.]+ x|no room for the large"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cores, BrokerBenchmarkTest, ::testing::Values("one", "all"),

@@ -29,9 +29,16 @@ namespace {
 
 // The project's goal: Allocate out of the cache, to the echo, at p50.
 constexpr double kGoal = 1.3;
+// A whole plan, to an echo and the descriptors of its arenas.
+constexpr double kPlanGoal = 1.5;
 // Positions in Cases().
 constexpr size_t kEcho = 0;
 constexpr size_t kAllocate = 1;
+constexpr size_t kRawPlan = 2;
+constexpr size_t kPlan = 3;
+// Segments that are attached to: it should cost the same.
+constexpr Bytes kSmallSegment = MiB(1);
+constexpr Bytes kLargeSegment = GiB(1);
 
 // Where this process and those that it starts run.
 enum class Cores { kOne, kAll };
@@ -55,11 +62,20 @@ absl::Status StayOnOneCore() {
   return PosixError(errno, absl::StrCat("cannot stay on core ", core));
 }
 
+absl::Status EchoAndDescriptors(EchoPeer& echo, MeasuredBroker& broker) {
+  HB_RETURN_IF_ERROR(broker.Allocate(echo.stub()).status());
+  for (int i = 0; i < kArenas; ++i) HB_RETURN_IF_ERROR(echo.DescriptorRoundTrip());
+  return absl::OkStatus();
+}
+
 std::vector<Case> Cases(EchoPeer& echo, MeasuredBroker& broker) {
   return {
       {"raw gRPC echo",
        [&] { return TimeOf([&] { return broker.Allocate(echo.stub()).status(); }); }},
       broker.AllocateAlone(),
+      {absl::StrCat("raw gRPC echo and ", kArenas, " raw descriptors"),
+       [&] { return TimeOf([&] { return EchoAndDescriptors(echo, broker); }); }},
+      broker.LeasePlan(),
       broker.ReleaseAlone(),
       broker.HealthCheck(),
       broker.LeaseAndReturn(),
@@ -83,15 +99,35 @@ void Print(const std::vector<Case>& cases, const std::vector<P50s>& p50s) {
   const double ratio = Compare(p50s[kAllocate], p50s[kEcho]).ratio;
   std::cout << absl::StrFormat("\nGoal: Allocate at most %.2f x the echo. It is %.2f: %s.\n", kGoal,
                                ratio, ratio <= kGoal ? "met" : "missed");
+  const double plan = Compare(p50s[kPlan], p50s[kRawPlan]).ratio;
+  std::cout << absl::StrFormat(
+      "Goal: the plan at most %.2f x the echo and the descriptors. It is %.2f: %s.\n", kPlanGoal,
+      plan, plan <= kPlanGoal ? "met" : "missed");
+}
+
+// To what is small: whether the size matters.
+void PrintAttaching(const std::vector<Case>& cases, const std::vector<P50s>& p50s) {
+  const Comparison large = Compare(p50s.back(), p50s[p50s.size() - 2]);
+  std::cout << absl::StrFormat("%s: %.2f x that of %s (%.2f to %.2f).\n", cases.back().name,
+                               large.ratio, FormatBytes(kSmallSegment), large.lowest_ratio,
+                               large.highest_ratio);
 }
 
 absl::Status Run(const RoundOptions& options, Cores cores) {
   if (cores == Cores::kOne) HB_RETURN_IF_ERROR(StayOnOneCore());
   HB_ASSIGN_OR_RETURN(const std::unique_ptr<EchoPeer> echo, EchoPeer::Start());
   HB_ASSIGN_OR_RETURN(const std::unique_ptr<MeasuredBroker> broker, MeasuredBroker::Start());
-  const std::vector<Case> cases = Cases(*echo, *broker);
-  // So that there is a block in the cache.
-  HB_RETURN_IF_ERROR(cases[kAllocate].call().status());
+  std::vector<Case> cases = Cases(*echo, *broker);
+  HB_ASSIGN_OR_RETURN(Case small, broker->AttachToSegment(kSmallSegment));
+  absl::StatusOr<Case> large = broker->AttachToSegment(kLargeSegment);
+  const bool attaches = !absl::IsResourceExhausted(large.status());
+  if (attaches) {
+    HB_RETURN_IF_ERROR(large.status());
+    cases.push_back(std::move(small));
+    cases.push_back(*std::move(large));
+  }
+  // So that there are blocks in the cache.
+  HB_RETURN_IF_ERROR(cases[kPlan].call().status());
   HB_ASSIGN_OR_RETURN(const uint64_t misses, broker->CacheMisses());
   HB_ASSIGN_OR_RETURN(const std::vector<P50s> p50s, Measure(cases, options));
   HB_ASSIGN_OR_RETURN(const uint64_t misses_after, broker->CacheMisses());
@@ -105,6 +141,11 @@ absl::Status Run(const RoundOptions& options, Cores cores) {
       options.rounds, options.calls, options.slice,
       cores == Cores::kOne ? "one core" : "all cores");
   Print(cases, p50s);
+  if (attaches) {
+    PrintAttaching(cases, p50s);
+  } else {
+    std::cout << "The device has no room for the large segment: " << large.status() << "\n";
+  }
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/transport/session_keeper.h"
 #include "common/base/status_macros.h"
 #include "common/grpc/status.h"
@@ -43,6 +44,7 @@ absl::Status MeasuredBroker::Connect() {
   HB_ASSIGN_OR_RETURN(device_, MinimalDevice::Create(client_->devices().front()));
   HB_ASSIGN_OR_RETURN(importer_, VulkanImporter::Create(device_->context()));
   HB_ASSIGN_OR_RETURN(held_, client_->Allocate({.size = kMeasuredBlockSize}));
+  HB_ASSIGN_OR_RETURN(reader_, Client::Connect(options));
   return absl::OkStatus();
 }
 
@@ -128,6 +130,53 @@ Case MeasuredBroker::LeaseImportAndReturn() {
               return lease.Release();
             });
           }};
+}
+
+Case MeasuredBroker::LeasePlan() {
+  return {absl::StrCat("plan of ", kArenas, " arenas: leased and imported"),
+          [this]() -> absl::StatusOr<absl::Duration> {
+            std::vector<Lease> leases;
+            std::vector<DeviceBuffer> buffers;
+            const std::vector<AllocationRequest> requests(kArenas, {.size = kMeasuredBlockSize});
+            const absl::StatusOr<absl::Duration> took = TimeOf([&]() -> absl::Status {
+              HB_ASSIGN_OR_RETURN(leases, client_->AllocateAll(requests));
+              for (const Lease& lease : leases) {
+                HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer_->Import(*lease.block(), kUsage));
+                buffers.push_back(std::move(buffer));
+              }
+              return absl::OkStatus();
+            });
+            buffers.clear();
+            HB_RETURN_IF_ERROR(ReleaseAll(std::move(leases)));
+            return took;
+          }};
+}
+
+absl::StatusOr<Case> MeasuredBroker::AttachToSegment(Bytes size) {
+  const std::string name = absl::StrCat("attach to a sealed segment, ", FormatBytes(size));
+  HB_ASSIGN_OR_RETURN(
+      Segment segment,
+      client_->OpenSegment({.name = name, .size = size, .max_wait = absl::ZeroDuration()}));
+  // Nobody looks at what is in it.
+  HB_RETURN_IF_ERROR(segment.Seal({}));
+  sealed_.push_back(std::move(segment));
+  return Case{name, [this, name]() -> absl::StatusOr<absl::Duration> {
+                Segment attached;
+                std::vector<DeviceBuffer> buffers;
+                const absl::StatusOr<absl::Duration> took = TimeOf([&]() -> absl::Status {
+                  HB_ASSIGN_OR_RETURN(
+                      attached,
+                      reader_->OpenSegment({.name = name, .mode = SegmentOptions::Mode::kAttach}));
+                  for (const auto& block : attached.blocks()) {
+                    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer_->Import(*block, kUsage));
+                    buffers.push_back(std::move(buffer));
+                  }
+                  return absl::OkStatus();
+                });
+                buffers.clear();
+                HB_RETURN_IF_ERROR(attached.Close());
+                return took;
+              }};
 }
 
 Case MeasuredBroker::DirectAllocation() {

@@ -25,6 +25,9 @@ namespace heapbroker {
 // Size of every block in here: what the cache finds at once after the first.
 inline constexpr Bytes kMeasuredBlockSize = MiB(1);
 
+// Of the plan that is leased as a whole.
+inline constexpr int kArenas = 12;
+
 // The request of every Allocate, of the daemon and of the echo server.
 v1::AllocateRequest MeasuredRequest();
 
@@ -48,6 +51,11 @@ class MeasuredBroker {
   // Through the client library, as a program does it.
   Case LeaseAndReturn();
   Case LeaseImportAndReturn();
+  // kArenas blocks in one call, all imported; their return is not in the time.
+  Case LeasePlan();
+  // By another session than the one that has sealed it, and imported; leaving it again is
+  // not in the time. Errors of Client::OpenSegment, here or when it is called.
+  absl::StatusOr<Case> AttachToSegment(Bytes size);
   // Without the daemon.
   Case DirectAllocation();
 
@@ -69,6 +77,8 @@ class MeasuredBroker {
   std::unique_ptr<MinimalDevice> device_;
   std::unique_ptr<VulkanImporter> importer_;
   Lease held_;  // For what needs a block and leaves it as it is.
+  std::vector<Segment> sealed_;
+  std::shared_ptr<Client> reader_;
 };
 
 }  // namespace heapbroker
