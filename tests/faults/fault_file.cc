@@ -52,6 +52,10 @@ std::string Appended(const std::string& name, absl::string_view more) {
   const std::string before = Variable(name).value_or("");
   return before.empty() ? std::string(more) : absl::StrCat(before, ":", more);
 }
+std::string Prepended(const std::string& name, absl::string_view more) {
+  const std::string before = Variable(name).value_or("");
+  return before.empty() ? std::string(more) : absl::StrCat(more, ":", before);
+}
 
 }  // namespace
 
@@ -75,7 +79,8 @@ void FaultFile::Write(absl::string_view plan) {
 std::map<std::string, std::optional<std::string>> FaultFile::Environment() const {
   return {{"HEAPBROKER_FAULTS", dir_.File(kPlan)},
           {"VK_ADD_LAYER_PATH", Appended("VK_ADD_LAYER_PATH", HEAPBROKER_FAULT_LAYER_DIR)},
-          {"VK_INSTANCE_LAYERS", Appended("VK_INSTANCE_LAYERS", "VK_LAYER_HEAPBROKER_faults")}};
+          // The loader builds from the driver upwards, in the order of the list.
+          {"VK_INSTANCE_LAYERS", Prepended("VK_INSTANCE_LAYERS", "VK_LAYER_HEAPBROKER_faults")}};
 }
 
 absl::StatusOr<faults::Report> FaultFile::Report() const {

@@ -111,6 +111,32 @@ TEST_P(DaemonReturnsTest, AWatchGoesOnWithTheNewDaemon) {
   EXPECT_THAT(FieldOf(sealed, "segment"), testing::StartsWith("weights"));
 }
 
+TEST_P(DaemonReturnsTest, DynamicMemoryIsOfTheNewDaemonFromThenOn) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemon());
+  const auto client = StartClient();
+  ASSERT_TRUE(client != nullptr);
+  // Nothing that is idle goes home by itself.
+  ASSERT_THAT(client->Ask("dynamic-start 0"), IsOk());
+  ASSERT_THAT(client->Ask("dynamic-allocate old 1000"), IsOk());
+  ASSERT_THAT(client->Ask("dynamic-allocate idle 20000000"), IsOk());
+  ASSERT_THAT(client->Ask("dynamic-free idle"), IsOk());
+  ASSERT_NO_FATAL_FAILURE(LoseTheDaemon());
+  ASSERT_NO_FATAL_FAILURE(StartAnotherDaemon());
+  ASSERT_THAT(client->Ask("reconnected"), IsOk());
+  // The cache hears of the loss in its own time.
+  int number = 0;
+  EXPECT_TRUE(WaitFor([&] {
+    EXPECT_THAT(client->Ask(absl::StrCat("dynamic-allocate new", ++number, " 1000")), IsOk());
+    return Held().leased_blocks == 1;
+  }));
+  ASSERT_THAT(client->Ask("dynamic-free old"), IsOk());
+  ASSERT_THAT(client->Ask(absl::StrCat("dynamic-free new", number)), IsOk());
+  EXPECT_TRUE(WaitFor([&] { return Stats().devices(0).heaps(0).idle_in_clients() > 0; }));
+  EXPECT_EQ(Held().leased_blocks, 1u);
+  ASSERT_OK_AND_ASSIGN(const ExitStatus ended, client->Quit());
+  EXPECT_EQ(ended, Exited(0)) << client->process().ErrorOutput();
+}
+
 TEST_P(DaemonReturnsTest, NothingAddsUpOverManyLosses) {
   ASSERT_NO_FATAL_FAILURE(StartDaemon());
   const auto client = StartClient();

@@ -78,6 +78,8 @@ Device::Device(VkDevice handle, const PhysicalDevice& physical_device,
   if (plan_.queue_families.empty()) return;
   VkQueue real = VK_NULL_HANDLE;
   next_.GetDeviceQueue(handle_, 0, 0, &real);
+  // As the loader does with what it hands out: by this a layer below finds the device.
+  *reinterpret_cast<void**>(real) = *reinterpret_cast<void**>(handle_);
   for (size_t i = 0; i < plan_.queue_families.size(); ++i) {
     queues_.push_back(std::make_unique<Queue>());
     queues_.back()->real = real;
