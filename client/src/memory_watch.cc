@@ -38,10 +38,11 @@ struct MemoryWatch::State {
         handlers(std::move(watch_handlers)),
         stopped(std::move(wake_up)) {}
 
-  // One session after the other, until there is nothing more to be told.
-  void Run();
+  // One session after the other, until there is nothing more to be told. `connection` is
+  // the first; null: the next that there will be.
+  void Run(std::shared_ptr<Connection> connection);
   // Says why; unset when the watch was destroyed.
-  std::optional<absl::Status> RunToTheEnd();
+  std::optional<absl::Status> RunToTheEnd(std::shared_ptr<Connection> connection);
   // Until the stream ends: reads, calls the handlers, and has another thread write.
   absl::Status Follow(Connection& connection);
   void WriteReports(Stream& stream);
@@ -89,24 +90,25 @@ absl::Status MemoryWatch::State::Follow(Connection& connection) {
   return connection.Conclude(stream->Finish());
 }
 
-std::optional<absl::Status> MemoryWatch::State::RunToTheEnd() {
+std::optional<absl::Status> MemoryWatch::State::RunToTheEnd(
+    std::shared_ptr<Connection> connection) {
   // Of streams that end while their session goes on.
   Backoff backoff{ReconnectOptions()};
   while (!IsDestroyed()) {
-    const absl::StatusOr<std::shared_ptr<Connection>> awaited =
-        keeper->Await(CallLimits(absl::InfiniteDuration(), stop));
-    if (!awaited.ok()) return awaited.status();
-    Connection& connection = **awaited;
+    if (connection == nullptr) {
+      HB_ASSIGN_OR_RETURN(connection, keeper->Await(CallLimits(absl::InfiniteDuration(), stop)));
+    }
     const absl::Time began = absl::Now();
-    const absl::Status ended = Follow(connection);
+    const absl::Status ended = Follow(*connection);
     if (IsDestroyed()) break;
-    if (connection.Alive()) {
+    if (connection->Alive()) {
       if (!MayBeTheConnections(ended)) return ended;
       // A daemon that stops ends the session a little later.
       backoff.SessionLasted(absl::Now() - began);
-      connection.AwaitEnd(backoff.Next(0), &stopped.fd()).IgnoreError();
+      connection->AwaitEnd(backoff.Next(0), &stopped.fd()).IgnoreError();
     }
-    const bool lost = connection.lost();
+    const bool lost = connection->lost();
+    if (lost) connection = nullptr;
     {
       MutexLock lock(mutex);
       if (lost) {
@@ -121,8 +123,8 @@ std::optional<absl::Status> MemoryWatch::State::RunToTheEnd() {
   return std::nullopt;
 }
 
-void MemoryWatch::State::Run() {
-  const std::optional<absl::Status> end = RunToTheEnd();
+void MemoryWatch::State::Run(std::shared_ptr<Connection> connection) {
+  const std::optional<absl::Status> end = RunToTheEnd(std::move(connection));
   if (end && !IsDestroyed() && handlers.on_end) handlers.on_end(*end);
 }
 
@@ -166,7 +168,12 @@ absl::StatusOr<std::unique_ptr<MemoryWatch>> MemoryWatch::Start(
     std::shared_ptr<SessionKeeper> keeper, WatchHandlers handlers) {
   HB_ASSIGN_OR_RETURN(WakeUp stopped, WakeUp::Create());
   auto state = std::make_shared<State>(std::move(keeper), std::move(handlers), std::move(stopped));
-  state->thread = std::thread([state] { state->Run(); });
+  // So that the loss of the session in which the watch was asked for is told, however
+  // early it comes; not that of one which was lost by then.
+  std::shared_ptr<Connection> first = state->keeper->Last();
+  if (first->lost()) first = nullptr;
+  state->thread =
+      std::thread([state, first = std::move(first)]() mutable { state->Run(std::move(first)); });
   return std::unique_ptr<MemoryWatch>(new MemoryWatch(std::move(state)));
 }
 
