@@ -128,7 +128,7 @@ class HEAPBROKER_EXPORT DeviceAllocator {
   DeviceAllocatorStats stats() const;
 
  private:
-  class State;
+  class HEAPBROKER_LOCAL State;
   explicit DeviceAllocator(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

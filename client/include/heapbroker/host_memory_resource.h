@@ -54,7 +54,7 @@ class HEAPBROKER_EXPORT HostMemoryResource final : public std::pmr::memory_resou
   void do_deallocate(void* pointer, size_t bytes, size_t alignment) override;
   bool do_is_equal(const memory_resource& other) const noexcept override;
 
-  class State;
+  class HEAPBROKER_LOCAL State;
   std::unique_ptr<State> state_;
 };
 

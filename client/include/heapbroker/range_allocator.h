@@ -100,7 +100,7 @@ class HEAPBROKER_EXPORT RangeAllocator {
   RangeAllocatorStats Stats() const;
 
  private:
-  class State;
+  class HEAPBROKER_LOCAL State;
   std::unique_ptr<State> state_;
 };
 
