@@ -43,7 +43,7 @@ void Beats::Close() {
   if (set_) alarm_.Cancel();
 }
 
-void Beats::Complete(bool /*ok*/) {
+void Beats::OnComplete(bool /*ok*/) {
   std::vector<Beat> due;
   {
     MutexLock lock(mutex_);
@@ -72,7 +72,7 @@ void Beats::SetAlarm() {
   alarm_.Set(
       &queue_,
       gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(left.count(), GPR_TIMESPAN)),
-      static_cast<QueueEvent*>(this));
+      Tag());
 }
 
 }  // namespace heapbroker

@@ -51,7 +51,7 @@ class Beats final : private QueueEvent {
     Beat beat;
   };
 
-  void Complete(bool ok) override;
+  void OnComplete(bool ok) override;
   // Sets the alarm for the earliest, if it is not set.
   void SetAlarm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

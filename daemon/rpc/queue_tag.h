@@ -5,7 +5,6 @@
 #ifndef DAEMON_RPC_QUEUE_TAG_H_
 #define DAEMON_RPC_QUEUE_TAG_H_
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -27,26 +26,20 @@ class QueueTag final : public QueueEvent {
   // For handing to gRPC, which brings it back to Complete() exactly once.
   void* Arm(std::shared_ptr<Call> call) {
     call_ = std::move(call);
-    armed_.store(true, std::memory_order_release);
-    return static_cast<QueueEvent*>(this);
+    return Tag();
   }
 
   // gRPC will not bring it back after all.
   void Disarm() { call_.reset(); }
 
-  void Complete(bool ok) override {
-    (void)armed_.load(std::memory_order_acquire);
+ private:
+  void OnComplete(bool ok) override {
     const std::shared_ptr<Call> call = std::exchange(call_, nullptr);
     ((*call).*handler_)(ok);
   }
 
- private:
   const Handler handler_;
   std::shared_ptr<Call> call_;
-  // Never looked at. gRPC's queue itself orders Arm() before Complete() on
-  // another thread, but a thread sanitizer does not see into a library that was
-  // built without it; this release and acquire show it the same order.
-  std::atomic<bool> armed_{false};
 };
 
 }  // namespace heapbroker

@@ -11,20 +11,12 @@
 #include "gmock/gmock.h"
 #include "tests/integration/daemon_fixture.h"
 #include "tests/support/process_facts.h"
+#include "tests/support/sanitizer.h"
 
 namespace heapbroker {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HEAPBROKER_TEST_SLOW_BUILD 1
-#endif
-#endif
-#ifdef HEAPBROKER_TEST_SLOW_BUILD
-constexpr absl::Duration kPromised = absl::Seconds(5);
-#else
-constexpr absl::Duration kPromised = absl::Seconds(1);
-#endif
+constexpr absl::Duration kPromised = kHasSanitizer ? absl::Seconds(5) : absl::Seconds(1);
 
 class ClientEndTest : public DaemonFixture {
  protected:

@@ -95,29 +95,33 @@ VulkanBlockSource::~VulkanBlockSource() {
 
 absl::StatusOr<BlockSource::Made> VulkanBlockSource::Make(uint64_t size) {
   const VkDevice device = device_->context().device;
-  const VkBufferUsageFlags usage = kind_.dedicated
-                                       ? DedicatedUsage({.device_address = kind_.device_address})
+  const Kind kind = [this] {
+    MutexLock lock(mutex_);
+    return kind_;
+  }();
+  const VkBufferUsageFlags usage = kind.dedicated
+                                       ? DedicatedUsage({.device_address = kind.device_address})
                                        : VkBufferUsageFlags{VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
   HB_ASSIGN_OR_RETURN(ImportBuffer buffer,
-                      ImportBuffer::Create(device, kind_.handle_type, Bytes(size), usage));
+                      ImportBuffer::Create(device, kind.handle_type, Bytes(size), usage));
   const VkMemoryRequirements requirements = buffer.requirements();
   HB_ASSIGN_OR_RETURN(const VkDeviceMemory memory,
-                      AllocateExportable(device, kind_, requirements.size, buffer.handle()));
+                      AllocateExportable(device, kind, requirements.size, buffer.handle()));
   {
     MutexLock lock(mutex_);
     memories_.push_back(memory);
-    if (kind_.dedicated) dedicated_buffers_.push_back(std::move(buffer));
+    if (kind.dedicated) dedicated_buffers_.push_back(std::move(buffer));
   }
   Made made;
-  HB_ASSIGN_OR_RETURN(made.fd, Export(device, memory, kind_.handle_type));
+  HB_ASSIGN_OR_RETURN(made.fd, Export(device, memory, kind.handle_type));
   made.block.set_size(size);
   made.block.set_allocation_size(requirements.size);
   made.block.set_memory_type_index(0);
   made.block.set_memory_property_flags(description_.memory_types[0].property_flags);
-  made.block.set_handle_type(kind_.handle_type == HandleType::kDmaBuf ? v1::HANDLE_TYPE_DMA_BUF
-                                                                      : v1::HANDLE_TYPE_OPAQUE_FD);
-  made.block.set_device_address(kind_.device_address);
-  made.block.set_dedicated(kind_.dedicated);
+  made.block.set_handle_type(kind.handle_type == HandleType::kDmaBuf ? v1::HANDLE_TYPE_DMA_BUF
+                                                                     : v1::HANDLE_TYPE_OPAQUE_FD);
+  made.block.set_device_address(kind.device_address);
+  made.block.set_dedicated(kind.dedicated);
   return made;
 }
 

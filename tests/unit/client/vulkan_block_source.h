@@ -29,15 +29,17 @@ class VulkanBlockSource final : public BlockSource {
   absl::StatusOr<Made> Make(uint64_t size) override;
   v1::Device Device() const override;
 
-  // Blocks that are made from now on are of this kind. By one thread at a time, and
-  // while nobody asks for blocks. The size of a dedicated block has to be a multiple
-  // of what the driver rounds to.
+  // Blocks that are made from now on are of this kind. The size of a dedicated block has
+  // to be a multiple of what the driver rounds to.
   struct Kind {
     HandleType handle_type = HandleType::kOpaqueFd;
     bool device_address = false;
     bool dedicated = false;
   };
-  void MakeFromNowOn(const Kind& kind) { kind_ = kind; }
+  void MakeFromNowOn(const Kind& kind) {
+    MutexLock lock(mutex_);
+    kind_ = kind;
+  }
   const MinimalDevice& device() const { return *device_; }
 
  private:
@@ -46,8 +48,8 @@ class VulkanBlockSource final : public BlockSource {
 
   const BrokerDevice description_;
   const std::unique_ptr<MinimalDevice> device_;
-  Kind kind_;
   Mutex mutex_;
+  Kind kind_ ABSL_GUARDED_BY(mutex_);
   std::vector<VkDeviceMemory> memories_ ABSL_GUARDED_BY(mutex_);
   std::vector<ImportBuffer> dedicated_buffers_ ABSL_GUARDED_BY(mutex_);
 };
