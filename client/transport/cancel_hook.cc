@@ -39,9 +39,12 @@ struct Cancellation::State {
     changed.NotifyAll();
   }
 
+  // 0, which is no hook's number, where it comes too late: the last number that was
+  // given is somebody else's.
   uint64_t Add(std::function<void()> hook) {
     MutexLock lock(mutex);
-    if (!cancelled) entries[++last_number] = {std::move(hook)};
+    if (cancelled) return 0;
+    entries[++last_number] = {std::move(hook)};
     return last_number;
   }
 

@@ -34,6 +34,17 @@ TEST(CancelHookTest, AHookThatComesTooLateIsNotCalledAndCanSee) {
   EXPECT_TRUE(late.cancelled());
 }
 
+TEST(CancelHookTest, AHookThatComesTooLateTakesNoOtherOneWithItWhenItEnds) {
+  const auto cancellation = std::make_shared<Cancellation>();
+  bool called = false;
+  const CancelHook first(cancellation, [&] {
+    const CancelHook late(cancellation, [] { ADD_FAILURE() << "called"; });
+  });
+  const CancelHook second(cancellation, [&] { called = true; });
+  cancellation->Cancel();
+  EXPECT_TRUE(called);
+}
+
 TEST(CancelHookTest, WhatHasEndedIsNotCalled) {
   const auto cancellation = std::make_shared<Cancellation>();
   {
