@@ -68,8 +68,9 @@ class RangeTable {
   Range& operator[](uint32_t slot) { return ranges_[slot]; }
   const Range& operator[](uint32_t slot) const { return ranges_[slot]; }
 
-  // That a handle may name.
-  bool Contains(uint32_t slot) const { return slot < end_; }
+  // That a handle may name: a made-up one must not reach the wall, which has a serial
+  // as everything that is allocated.
+  bool Contains(uint32_t slot) const { return slot != kWall && slot < end_; }
 
  private:
   struct Deleter {

@@ -197,6 +197,17 @@ TEST(RangeAllocatorTest, HandlesThatNeverWereNameNothing) {
   EXPECT_THAT(ranges.Free(handle), IsOk());
 }
 
+TEST(RangeAllocatorTest, AMadeUpHandleDoesNotReachWhatLiesAroundAllRanges) {
+  RangeAllocator ranges({.size = KiB(1)});
+  const RangeHandle handle = MustAllocate(ranges, Bytes(64)).handle;
+  const RangeHandle wall{.serial = uint64_t{1} << 63, .slot = 0};
+  EXPECT_THAT(ranges.SizeOf(wall), StatusIs(kNotFound, ""));
+  EXPECT_THAT(ranges.Free(wall), StatusIs(kNotFound, ""));
+  EXPECT_EQ(ranges.Stats().allocations, 1u);
+  EXPECT_EQ(ranges.Stats().free_ranges, 1u);
+  EXPECT_THAT(ranges.Free(handle), IsOk());
+}
+
 TEST(RangeAllocatorTest, SaysWhyThereIsNoRoom) {
   RangeAllocator ranges({.size = KiB(1)});
   std::vector<RangeHandle> handles;
