@@ -10,26 +10,17 @@
 #include "client/transport/connection.h"
 
 namespace heapbroker {
-namespace {
-
-// Trying again cannot help: the daemon does not have the lease any more.
-bool IsGone(const absl::Status& status) {
-  return status.ok() || absl::IsNotFound(status) || absl::IsUnavailable(status);
-}
-
-}  // namespace
-
 Lease::Lease(std::shared_ptr<Connection> connection, std::shared_ptr<const MemoryBlock> block)
     : connection_(std::move(connection)), block_(std::move(block)) {}
 
-Lease::~Lease() { Release().IgnoreError(); }
+Lease::~Lease() { GiveUp(); }
 
 Lease::Lease(Lease&& other) noexcept
     : connection_(std::move(other.connection_)), block_(std::move(other.block_)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
-  Release().IgnoreError();
+  GiveUp();
   connection_ = std::move(other.connection_);
   block_ = std::move(other.block_);
   return *this;
@@ -53,12 +44,26 @@ void Lease::Forget() {
   connection_ = nullptr;
 }
 
+void Lease::GiveUp() {
+  Release().IgnoreError();
+  ReleaseLater();
+}
+
 absl::Status Lease::Release(const CallOptions& call) {
   if (!held()) return absl::OkStatus();
   const absl::Status status =
       connection_->Release({facts().block_id}, CallLimits(call, connection_->call_timeout()));
-  if (IsGone(status)) Forget();
+  if (status.ok() || absl::IsNotFound(status)) Forget();
+  // The session may have outlived the call: then the daemon still has the lease.
+  if (absl::IsUnavailable(status)) ReleaseLater();
   return status;
+}
+
+void Lease::ReleaseLater() {
+  // In a forked child another thread's lock would never be free.
+  if (!held() || !connection_->CheckProcess().ok()) return;
+  connection_->ReleaseLater({facts().block_id});
+  Forget();
 }
 
 absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call) {
@@ -78,11 +83,15 @@ absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call) {
     const absl::Status status = called.first->Release(ids, *limits);
     first.Update(status);
     // One unknown lease refuses its whole call: then each goes by itself, by its
-    // destructor. After any other error that would only take long. In a forked child
-    // (FAILED_PRECONDITION) the destructors do nothing.
-    if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) continue;
+    // destructor. After any other error that would only take long.
+    if (absl::IsNotFound(status)) continue;
     for (Lease& lease : leases) {
-      if (lease.held() && target(lease) == called) lease.Forget();
+      if (!lease.held() || target(lease) != called) continue;
+      if (status.ok()) {
+        lease.Forget();
+      } else {
+        lease.ReleaseLater();
+      }
     }
   }
   return first;

@@ -155,12 +155,15 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   connection->stub_ = v1::MemoryBroker::NewStub(connection->channel_);
   connection->undoer_ = std::make_unique<RequestUndoer>(
       [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
-        if (self->lost()) return;
+        // Without telling anybody of the loss, who might then want this thread to end.
+        if (self->lost() || self->session_->HungUp()) return true;
         self->PrepareUntil(context, absl::InfiniteFuture());
         v1::ReleaseResponse response;
-        // NOT_FOUND is the rule: mostly nothing was granted. After any other error
-        // there is nobody who could do better.
-        (void)self->stub_->Release(&context, request, &response);
+        const grpc::StatusCode code =
+            self->stub_->Release(&context, request, &response).error_code();
+        // NOT_FOUND is the rule: mostly nothing was granted, or it was released. After
+        // any other answer there is nobody who could do better.
+        return code != grpc::StatusCode::UNAVAILABLE && code != grpc::StatusCode::CANCELLED;
       });
   return connection;
 }
@@ -284,6 +287,15 @@ absl::Status Connection::Release(absl::Span<const uint64_t> block_ids, const Cal
     first.Update(Call(&v1::MemoryBroker::Stub::Release, request, response, limits));
   }
   return first;
+}
+
+void Connection::ReleaseLater(absl::Span<const uint64_t> block_ids) {
+  if (!CheckUsable().ok()) return;
+  for (const uint64_t block_id : block_ids) {
+    v1::ReleaseRequest request;
+    request.add_block_ids(block_id);
+    undoer_->Add(std::move(request));
+  }
 }
 
 absl::Status Connection::UndoAllocate(uint64_t request_id, uint32_t device_index,

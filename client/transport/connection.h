@@ -101,6 +101,10 @@ class Connection {
                                                 const CallLimits& limits);
   // Blocks of one device. At most SessionLimits.max_blocks_per_call go into one call.
   absl::Status Release(absl::Span<const uint64_t> block_ids, const CallLimits& limits);
+  // The same, some time after this has returned, and whatever becomes of it. Each block
+  // by itself: one that an earlier call has released is unknown to the daemon, which
+  // refuses a whole call for it.
+  void ReleaseLater(absl::Span<const uint64_t> block_ids);
   // See Client::UndoAllocate.
   absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index, const CallLimits& limits);
   // The same, some time after this has returned, and whatever becomes of it.

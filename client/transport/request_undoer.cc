@@ -30,20 +30,39 @@ void RequestUndoer::Add(v1::ReleaseRequest request) {
   changed_.NotifyAll();
 }
 
+std::optional<v1::ReleaseRequest> RequestUndoer::Next() {
+  MutexLock lock(mutex_);
+  while (waiting_.empty() && !stopping_) changed_.Wait(mutex_);
+  if (stopping_) return std::nullopt;
+  v1::ReleaseRequest request = std::move(waiting_.front());
+  waiting_.pop_front();
+  return request;
+}
+
+bool RequestUndoer::Call(const v1::ReleaseRequest& request) {
+  // A context is good for one call.
+  const auto context = std::make_shared<grpc::ClientContext>();
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) return true;
+    call_ = context;
+  }
+  const bool done = release_(*context, request);
+  MutexLock lock(mutex_);
+  call_ = nullptr;
+  return done;
+}
+
+void RequestUndoer::Pause() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + kPause;
+  MutexLock lock(mutex_);
+  while (!stopping_ && Clock::now() < end) changed_.WaitFor(mutex_, end - Clock::now());
+}
+
 void RequestUndoer::Run() {
-  while (true) {
-    const auto context = std::make_shared<grpc::ClientContext>();
-    v1::ReleaseRequest request;
-    {
-      MutexLock lock(mutex_);
-      call_ = nullptr;
-      while (waiting_.empty() && !stopping_) changed_.Wait(mutex_);
-      if (stopping_) return;
-      request = std::move(waiting_.front());
-      waiting_.pop_front();
-      call_ = context;
-    }
-    release_(*context, request);
+  while (const std::optional<v1::ReleaseRequest> request = Next()) {
+    while (!Call(*request)) Pause();
   }
 }
 

@@ -1,13 +1,16 @@
 // SPDX-FileCopyrightText: The heapbroker authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Gives back what calls granted whose replies never came.
+// Gives back what nobody waits for any more: what calls granted whose replies never
+// came, and leases whose release failed.
 #ifndef CLIENT_TRANSPORT_REQUEST_UNDOER_H_
 #define CLIENT_TRANSPORT_REQUEST_UNDOER_H_
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "common/base/mutex.h"
@@ -18,13 +21,18 @@ namespace heapbroker {
 
 // One after the other, on a thread of its own that there is once it is needed:
 // whoever waited for the reply has waited long enough. The calls have no deadline,
-// so that a daemon that hangs is told as soon as it goes on. A call that ends
-// without an answer is not repeated: then the daemon is lost, and with it the
-// session and all that it held. Thread-safe.
+// so that a daemon that hangs is told as soon as it goes on. A call that did not reach
+// the daemon is repeated until it does: the process may have had no descriptor left for
+// a moment. Once the session is lost there is nothing more to do, since the daemon has
+// taken back all that it held. Thread-safe.
 class RequestUndoer {
  public:
-  // `release` makes the call with the given context, and returns when it has ended.
-  using Release = std::function<void(grpc::ClientContext&, const v1::ReleaseRequest&)>;
+  // Between calls that did not reach the daemon.
+  static constexpr std::chrono::milliseconds kPause{100};
+
+  // `release` makes the call with the given context, and returns when it has ended:
+  // whether there is nothing more to do.
+  using Release = std::function<bool(grpc::ClientContext&, const v1::ReleaseRequest&)>;
   explicit RequestUndoer(Release release) : release_(std::move(release)) {}
   // Cancels the call that lasts and drops what follows: the end of the session,
   // which comes now, gives back everything.
@@ -37,6 +45,11 @@ class RequestUndoer {
 
  private:
   void Run();
+  // The next request; unset when there is none any more, because this ends.
+  std::optional<v1::ReleaseRequest> Next();
+  // Makes the call; whether it need not be repeated.
+  bool Call(const v1::ReleaseRequest& request);
+  void Pause();
 
   const Release release_;
   Mutex mutex_;

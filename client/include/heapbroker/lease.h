@@ -33,8 +33,8 @@ class HEAPBROKER_EXPORT Lease {
   Lease() = default;
   // For Client.
   Lease(std::shared_ptr<Connection> connection, std::shared_ptr<const MemoryBlock> block);
-  // Gives the block back. Ignores errors and waits at most the call timeout; in
-  // a forked child it does nothing, since the lease is the parent's.
+  // Gives the block back. Waits at most the call timeout, and after an error goes on as
+  // ReleaseLater; in a forked child it does nothing, since the lease is the parent's.
   ~Lease();
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
@@ -59,18 +59,25 @@ class HEAPBROKER_EXPORT Lease {
   // is still held and can be released again, except after NOT_FOUND and
   // UNAVAILABLE, which mean that it is gone.
   //   NOT_FOUND          the daemon does not know this lease
-  //   UNAVAILABLE        the session has ended, and all its leases with it
+  //   UNAVAILABLE        the session has ended, and all its leases with it; or the
+  //                      daemon could not be reached, and it goes as by ReleaseLater
   //   DEADLINE_EXCEEDED  the daemon did not answer in time
   //   CANCELLED          by `call.cancellation`; it may have been released
   //   RESOURCE_EXHAUSTED   this process has no free descriptor to reach the daemon
   //   FAILED_PRECONDITION  this process was forked off the one that connected
   absl::Status Release(const CallOptions& call = {});
 
+  // Gives the block back without waiting for the daemon: on a thread of the library,
+  // which tries again for as long as the session lasts. Nothing is held then, except in a
+  // forked child, where this does nothing.
+  void ReleaseLater();
+
  private:
   friend absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call);
 
   // Nothing is held any more, and there is nothing to give back.
   void Forget();
+  void GiveUp();
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<const MemoryBlock> block_;
@@ -78,7 +85,9 @@ class HEAPBROKER_EXPORT Lease {
 
 // Gives many leases back in as few calls as possible (one for each connection,
 // device and 256 leases); `call` is for all of them together. Returns the first error;
-// goes on with the others after it.
+// goes on with the others after it. What could not be given back because of one, also
+// where `call` was cancelled or its time over before anything was asked for, goes later,
+// as by Lease::ReleaseLater.
 HEAPBROKER_EXPORT absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call = {});
 
 }  // namespace heapbroker

@@ -159,6 +159,73 @@ TEST_F(ClientTest, OneUnknownLeaseDoesNotKeepTheOthersFromBeingReleased) {
   EXPECT_EQ(daemon_.leased_blocks(), 0u);
 }
 
+// Leases whose release fails go back while the session goes on.
+class FailedReleaseTest : public ClientTest {
+ protected:
+  bool NothingIsLeft() {
+    return WaitFor([&] { return daemon_.leased_blocks() == 0; });
+  }
+  std::shared_ptr<Client> Impatient() {
+    ClientOptions options = Options();
+    options.call_timeout = absl::Milliseconds(100);
+    return Client::Connect(options).value();
+  }
+};
+
+TEST_F(FailedReleaseTest, ManyThatWereCancelledBeforehandGoLater) {
+  const std::shared_ptr<Client> client = Connect();
+  const std::vector<AllocationRequest> requests(6, {.size = Bytes(10)});
+  ASSERT_OK_AND_ASSIGN(std::vector<Lease> leases, client->AllocateAll(requests));
+  const auto cancellation = std::make_shared<Cancellation>();
+  cancellation->Cancel();
+  EXPECT_THAT(ReleaseAll(std::move(leases), {.cancellation = cancellation}),
+              StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(FailedReleaseTest, ManyWhoseTimeIsOverGoLaterThoughSomeAreGoneAlready) {
+  const std::shared_ptr<Client> client = Connect();
+  const std::vector<AllocationRequest> requests(3, {.size = Bytes(10)});
+  ASSERT_OK_AND_ASSIGN(std::vector<Lease> leases, client->AllocateAll(requests));
+  daemon_.ForgetBlock(leases[1].facts().block_id);
+  daemon_.HoldCalls(true);
+  EXPECT_THAT(ReleaseAll(std::move(leases), {.timeout = absl::Milliseconds(50)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(FailedReleaseTest, OneThatWasDroppedWhileTheDaemonHungGoesLater) {
+  const std::shared_ptr<Client> client = Impatient();
+  ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
+  daemon_.HoldCalls(true);
+  lease = Lease();
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(FailedReleaseTest, OneThatDidNotReachTheDaemonIsTriedAgain) {
+  const std::shared_ptr<Client> client = Connect();
+  ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
+  daemon_.FailCallsWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now"));
+  lease = Lease();
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  daemon_.FailCallsWith(grpc::Status::OK);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
+TEST_F(FailedReleaseTest, GoingLaterWaitsForNoAnswer) {
+  const std::shared_ptr<Client> client = Connect();
+  ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
+  daemon_.HoldCalls(true);
+  lease.ReleaseLater();
+  EXPECT_FALSE(lease.held());
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
 TEST_F(ClientTest, ADescriptorIsFetchedOnceAndHasCloseOnExec) {
   const std::shared_ptr<Client> client = Connect();
   ASSERT_OK_AND_ASSIGN(const Lease lease, client->Allocate({.size = Bytes(1)}));
