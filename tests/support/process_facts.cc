@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -91,6 +92,12 @@ absl::StatusOr<uint64_t> VoluntaryContextSwitches(pid_t pid) {
     if (switches.ok()) sum += *switches;  // Else the thread ended meanwhile.
   }
   return sum;
+}
+
+absl::StatusOr<bool> Sleeps(pid_t thread) {
+  HB_ASSIGN_OR_RETURN(const std::string text,
+                      ReadProcFile(absl::StrCat("/proc/", thread, "/status")));
+  return absl::StrContains(text, "\nState:\tS");
 }
 
 absl::StatusOr<std::vector<FileMapping>> FileMappings(pid_t pid) {

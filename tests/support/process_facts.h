@@ -31,6 +31,9 @@ absl::StatusOr<Bytes> ResidentBytes(pid_t pid);
 // Times that any of its threads gave up the processor to wait for something.
 absl::StatusOr<uint64_t> VoluntaryContextSwitches(pid_t pid);
 
+// Whether this thread waits for something.
+absl::StatusOr<bool> Sleeps(pid_t thread);
+
 // One line of /proc/PID/maps with a file behind it.
 struct FileMapping {
   uint64_t inode;

@@ -5,16 +5,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <thread>
 
 #include "gtest/gtest.h"
 #include "heapbroker/device_allocator.h"
 #include "heapbroker/host_memory_resource.h"
 #include "heapbroker/memory_manager.h"
 #include "heapbroker/transfers.h"
+#include "tests/support/process_facts.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/client/vulkan_fixture.h"
 
 namespace heapbroker {
@@ -117,6 +121,33 @@ TEST_F(ForkedChildTest, SharesWhatIsImportedAndCanDropEverythingWithoutTakingItF
   EXPECT_THAT(all_->allocator->Allocate(Bytes(1)), IsOk());
   all_.reset();
   EXPECT_EQ(daemon_.leased_blocks(), 2u) << "what this daemon made of the segment stays";
+}
+
+TEST_F(ForkedChildTest, CanDropEverythingWhileThreadsOfTheParentWaitForTheQueue) {
+  VulkanImporter& importer = *all_->vulkan.importer;
+  std::atomic<bool> entered = false;
+  std::atomic<bool> go_on = false;
+  std::thread first([&] {
+    EXPECT_THAT(importer.SubmitAndWait([&](VkCommandBuffer) {
+      entered = true;
+      while (!go_on) std::this_thread::yield();
+    }),
+                IsOk());
+  });
+  EXPECT_TRUE(WaitFor([&] { return entered.load(); }));
+  std::atomic<pid_t> thread = 0;
+  std::thread second([&] {
+    thread = gettid();
+    EXPECT_THAT(importer.SubmitAndWait([](VkCommandBuffer) {}), IsOk());
+  });
+  EXPECT_TRUE(WaitFor([&] { return thread != 0 && Sleeps(thread).value_or(false); }));
+  EXPECT_TRUE(InAChild([&] {
+    all_.reset();
+    return true;
+  }));
+  go_on = true;
+  first.join();
+  second.join();
 }
 
 }  // namespace

@@ -3,12 +3,18 @@
 
 #include "client/transport/turn.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/process_facts.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/wait_for.h"
 
 namespace heapbroker {
 namespace {
@@ -50,6 +56,28 @@ TEST(TurnTest, WaitingForCenturiesEndsWhenTheTurnIsGiven) {
     waiting.join();
     EXPECT_THAT(taken, IsOk());
   }
+}
+
+TEST(TurnTest, AForkedChildCanDropOneThatThreadsOfItsParentWaitFor) {
+  auto turn = std::make_unique<Turn>();
+  ASSERT_THAT(turn->Take(CallLimits(), ""), IsOk());
+  std::atomic<pid_t> thread = 0;
+  std::thread waiting([&] {
+    thread = gettid();
+    TurnHolder holder(*turn);
+  });
+  ASSERT_TRUE(WaitFor([&] { return thread != 0 && Sleeps(thread).value_or(false); }));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    turn.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  turn->Give();
+  waiting.join();
 }
 
 TEST(TurnTest, AHolderThatWaitedInVainGivesNothingAway) {
