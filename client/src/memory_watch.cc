@@ -23,12 +23,18 @@ namespace heapbroker {
 
 using Stream = grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>;
 
+namespace {
+
 // Ends of a stream that the daemon has not ended itself, as far as anyone can tell. A
-// server that shuts down cancels its calls, perhaps before the session has ended.
+// server that shuts down cancels its calls, perhaps before the session has ended; and
+// RESOURCE_EXHAUSTED is a process that had no descriptor left to reach the daemon, or a
+// watch that said too much at once, both of which pass.
 bool MayBeTheConnections(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsUnknown(status) || absl::IsInternal(status) ||
-         absl::IsCancelled(status);
+         absl::IsCancelled(status) || absl::IsResourceExhausted(status);
 }
+
+}  // namespace
 
 // Shared with the thread that reads, which outlives a watch that one of its own
 // handlers destroys.

@@ -215,6 +215,16 @@ int FakeDaemon::watches() const {
   return watches_;
 }
 
+void FakeDaemon::RefuseWatchesWith(const grpc::Status& refusal) {
+  MutexLock lock(mutex_);
+  watch_refusal_ = refusal;
+}
+
+int FakeDaemon::refused_watches() const {
+  MutexLock lock(mutex_);
+  return refused_watches_;
+}
+
 std::vector<std::vector<uint64_t>> FakeDaemon::releases() const {
   MutexLock lock(mutex_);
   return releases_;
@@ -336,6 +346,10 @@ grpc::Status FakeDaemon::Watch(grpc::ServerContext* context, WatchStream* stream
   if (grpc::Status status = Check(*context); !status.ok()) return status;
   {
     MutexLock lock(mutex_);
+    if (!watch_refusal_.ok()) {
+      ++refused_watches_;
+      return watch_refusal_;
+    }
     ++watches_;
   }
   std::thread reader([&] {

@@ -107,6 +107,9 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   std::vector<IdleReport> idle_reports() const;
   // Watches now open.
   int watches() const;
+  // From now on they end with this as soon as they begin; OK: they go on.
+  void RefuseWatchesWith(const grpc::Status& refusal);
+  int refused_watches() const;
   size_t leased_blocks() const;
   // As if its lease had ended in another way.
   void ForgetBlock(uint64_t id);
@@ -183,6 +186,8 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   bool hold_undo_ ABSL_GUARDED_BY(mutex_) = false;
   int held_replies_ ABSL_GUARDED_BY(mutex_) = 0;
   int watches_ ABSL_GUARDED_BY(mutex_) = 0;
+  grpc::Status watch_refusal_ ABSL_GUARDED_BY(mutex_);
+  int refused_watches_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<v1::WatchEvent> to_tell_ ABSL_GUARDED_BY(mutex_);
   std::vector<IdleReport> idle_reports_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<FakeSessionSocket> session_;

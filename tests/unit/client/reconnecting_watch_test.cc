@@ -100,6 +100,20 @@ TEST_F(ReconnectingWatchTest, AStreamThatBreaksAloneIsOpenedAgainAndSaysTheLastR
   EXPECT_TRUE(ends_.empty());
 }
 
+TEST_F(ReconnectingWatchTest, ATimeWithoutAFreeDescriptorPasses) {
+  // As Connection::Conclude tells of a daemon that could not be reached for want of one.
+  daemon_.RefuseWatchesWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "descriptors"));
+  const std::shared_ptr<Client> client = Connect(Options());
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MemoryWatch> watch, client->Watch(Notes()));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.refused_watches() >= 2; }));
+  daemon_.RefuseWatchesWith(grpc::Status::OK);
+  daemon_.Tell(GiveBack(1));
+  EXPECT_TRUE(AwaitGiveBacks(1));
+  MutexLock lock(mutex_);
+  EXPECT_TRUE(losses_.empty());
+  EXPECT_TRUE(ends_.empty());
+}
+
 TEST_F(ReconnectingWatchTest, EndsWhileThereIsNoSession) {
   const std::shared_ptr<Client> client = Connect(Options());
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<MemoryWatch> watch, client->Watch(Notes()));
