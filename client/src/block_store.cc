@@ -33,8 +33,8 @@ BlockStore::BlockStore(const Client& client, VulkanImporter& importer,
                        const LocalCacheLimits& limits)
     : client_(client),
       importer_(importer),
-      max_bytes_(limits.max_bytes),
-      max_idle_(Finite(limits.max_idle)) {}
+      max_idle_(Finite(limits.max_idle)),
+      max_bytes_(limits.max_bytes) {}
 
 BlockStore::~BlockStore() {
   {
@@ -60,7 +60,7 @@ absl::Status BlockStore::Start(WatchHandlers handlers) {
         if (next) next(status);
       };
   watching.on_end = [this, next = std::move(watching.on_end)](const absl::Status& status) {
-    if (absl::IsUnavailable(status)) SessionLost();
+    WatchEnded();
     if (next) next(status);
   };
   HB_ASSIGN_OR_RETURN(watch_, client_.Watch(std::move(watching)));
@@ -218,7 +218,15 @@ void BlockStore::SessionLost() {
     // this belonged to the old one.
     report_changed_ = true;
   }
-  losses_.fetch_add(1, std::memory_order_release);
+  changed_.NotifyAll();
+}
+
+void BlockStore::WatchEnded() {
+  {
+    MutexLock lock(mutex_);
+    max_bytes_ = Bytes(0);
+    Append(going_, idle_.TakeDownTo(Bytes(0)));
+  }
   changed_.NotifyAll();
 }
 

@@ -5,7 +5,6 @@
 #ifndef CLIENT_SRC_BLOCK_STORE_H_
 #define CLIENT_SRC_BLOCK_STORE_H_
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -65,9 +64,6 @@ class BlockStore {
   CallLimits LimitsOf(const CallOptions& call) const {
     return CallLimits(call, client_.call_timeout());
   }
-  // Sessions that were lost. Whoever sees another number than before may have blocks of
-  // one of them, whose leases say so by then.
-  uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
   // In a process that was forked off the one that made it nothing of it can be used.
   const ProcessMark& process() const { return process_; }
 
@@ -87,17 +83,19 @@ class BlockStore {
   absl::Status AwaitReturns(const CallLimits& limits);
   void Answer(const GiveBackRequest& request);
   void SessionLost();
+  // The daemon is told nothing more, and asks for nothing: what is kept from now on would
+  // count as in use.
+  void WatchEnded();
   uint32_t HeapOf(const ImportFacts& facts) const;
 
   Client client_;
   VulkanImporter& importer_;
-  const Bytes max_bytes_;
   const std::optional<std::chrono::nanoseconds> max_idle_;  // Unset: no limit.
   const ProcessMark process_;
-  std::atomic<uint64_t> losses_ = 0;
 
   mutable Mutex mutex_;
   CondVar changed_;
+  Bytes max_bytes_ ABSL_GUARDED_BY(mutex_);
   IdleLeases idle_ ABSL_GUARDED_BY(mutex_);
   std::vector<Block> going_ ABSL_GUARDED_BY(mutex_);  // For the thread to give back.
   uint32_t giving_back_ ABSL_GUARDED_BY(mutex_) = 0;  // Threads that do so now.

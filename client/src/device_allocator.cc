@@ -84,12 +84,14 @@ class DeviceAllocator::State {
   // All granules of the place, of `size` bytes.
   absl::Status Zero(const Ranges::Place& place, Bytes size);
   absl::Status Free(DeviceAllocationHandle handle);
-  DeviceAllocatorStats stats() const;
+  DeviceAllocatorStats stats();
   const ProcessMark& process() const { return store_.process(); }
 
  private:
   // Cuts nothing more out of blocks whose session was lost: no daemon accounts for them.
   void RetireLost();
+  // Out of the blocks that are here; empty where none has room.
+  std::optional<Ranges::Place> Cut(Bytes size, Bytes alignment);
   // By one thread at a time.
   absl::StatusOr<Ranges::Place> Grow(Bytes size, Bytes alignment, const CallLimits& limits);
   absl::StatusOr<Block> NextBlock(Bytes needed, const CallLimits& limits);
@@ -105,36 +107,39 @@ class DeviceAllocator::State {
   Ranges ranges_;
   std::atomic<uint64_t> leased_ = 0;
   std::atomic<uint64_t> peak_leased_ = 0;
-  std::atomic<uint64_t> losses_ = 0;  // Those whose blocks are retired.
   Turn growing_;
 };
 
 void DeviceAllocator::State::RetireLost() {
-  const uint64_t losses = store_.losses();
   ranges_.RetireIf([](const LeasedMemory& memory) { return memory.lease.lost(); });
-  losses_.store(losses, std::memory_order_relaxed);
+}
+
+std::optional<Ranges::Place> DeviceAllocator::State::Cut(Bytes size, Bytes alignment) {
+  while (true) {
+    const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment);
+    // Asked of the lease itself: the watch that could tell of the loss may be busy with
+    // something else, or have ended.
+    if (!place || !place->memory->lease.lost()) return place;
+    RetireLost();
+    Free({.range = place->range.handle, .block = place->block}).IgnoreError();
+  }
 }
 
 absl::StatusOr<Ranges::Place> DeviceAllocator::State::Allocate(Bytes size, Bytes alignment,
                                                                const CallOptions& call) {
   HB_RETURN_IF_ERROR(CheckAlignment(alignment));
   size = std::max(size, Bytes(1));
-  if (store_.losses() != losses_.load(std::memory_order_relaxed)) RetireLost();
-  if (const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment)) return *place;
+  if (const std::optional<Ranges::Place> place = Cut(size, alignment)) return *place;
   const CallLimits limits = store_.LimitsOf(call);
   TurnHolder turn(growing_, limits, "another thread leased a block");
   HB_RETURN_IF_ERROR(turn.status());
-  absl::StatusOr<Ranges::Place> place = Grow(size, alignment, limits);
-  // A block whose session was lost before it was here, another thread's RetireLost has
-  // missed.
-  if (place.ok() && place->memory->lease.lost()) RetireLost();
-  return place;
+  return Grow(size, alignment, limits);
 }
 
 absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes alignment,
                                                            const CallLimits& limits) {
   // Somebody may have grown, or freed, since this thread found nothing.
-  if (const std::optional<Ranges::Place> place = ranges_.Allocate(size, alignment)) return *place;
+  if (const std::optional<Ranges::Place> place = Cut(size, alignment)) return *place;
   const std::optional<Bytes> needed = NeededFor(size, alignment, options_.granularity);
   if (!needed) {
     return absl::ResourceExhaustedError(absl::StrCat("no block can hold ", size.count(),
@@ -240,7 +245,9 @@ absl::Status DeviceAllocator::State::Zero(const Ranges::Place& place, Bytes size
   });
 }
 
-DeviceAllocatorStats DeviceAllocator::State::stats() const {
+DeviceAllocatorStats DeviceAllocator::State::stats() {
+  // Nobody may have allocated since the loss.
+  RetireLost();
   const SharedRangesStats sum = ranges_.Stats();
   return {.leased = sum.size,
           .peak_leased = Bytes(peak_leased_.load()),

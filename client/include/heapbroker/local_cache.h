@@ -53,8 +53,10 @@ struct LocalCacheStats {
 // What it gives back nobody needs the contents of, so it never uses the queue. One
 // thread of its own, which sleeps while nothing changes, and those of the watch.
 // Thread-safe. Where the session was lost, blocks that were leased in it are no longer
-// kept; those of the next one are. In a forked child every call is FAILED_PRECONDITION;
-// it may be dropped.
+// kept; those of the next one are. Once the watch has ended for good
+// (WatchHandlers::on_end), because another one took its place or the daemon knows none,
+// nothing is kept: it would count as in use. In a forked child every call is
+// FAILED_PRECONDITION; it may be dropped.
 class HEAPBROKER_EXPORT LocalCache {
  public:
   // `importer` must outlive the cache. `handlers` are called as those of Client::Watch,

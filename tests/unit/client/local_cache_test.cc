@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -182,6 +184,29 @@ TEST_F(LocalCacheTest, ItsEndGivesEverythingBack) {
   EXPECT_TRUE(WaitFor([&] { return daemon_.watches() == 0; }));
 }
 
+TEST_F(LocalCacheTest, KeepsNothingOnceItsWatchHasEnded) {
+  Mutex mutex;
+  std::vector<absl::Status> ends;
+  const std::shared_ptr<LocalCache> cache =
+      Start(kForEver, {.on_end = [&](const absl::Status& status) {
+              MutexLock lock(mutex);
+              ends.push_back(status);
+            }});
+  const auto allocator = MakeAllocator(cache);
+  LeaveIdle(*allocator, 2);
+  daemon_.RefuseWatchesWith(grpc::Status(grpc::StatusCode::ABORTED, "another watch"));
+  daemon_.BreakConnections();
+  ASSERT_TRUE(WaitFor([&] {
+    MutexLock lock(mutex);
+    return !ends.empty();
+  }));
+  EXPECT_EQ(cache->stats().idle, Bytes(0));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+  LeaveIdle(*allocator, 1);
+  EXPECT_EQ(cache->stats().idle, Bytes(0));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+}
+
 class LostSessionCacheTest : public LocalCacheTest {
  protected:
   std::shared_ptr<LocalCache> StartNoting() {
@@ -203,6 +228,22 @@ class LostSessionCacheTest : public LocalCacheTest {
     ASSERT_TRUE(WaitFor([&] { return daemon_.watches() == 1; }));
   }
 
+  // From the daemon's next request until go_on_ the watch is busy in a handler.
+  std::shared_ptr<LocalCache> StartBusy() {
+    return Start(kForEver, {.on_give_back = [this](const GiveBackRequest&) {
+                   entered_ = true;
+                   while (!go_on_) std::this_thread::yield();
+                 }});
+  }
+  void ChangeSessionsWhileItIsBusy() {
+    daemon_.Tell(GiveBack(Bytes(1)));
+    EXPECT_TRUE(WaitFor([&] { return entered_.load(); }));
+    daemon_.Restart();
+    EXPECT_THAT(a_.client->AwaitSession({.timeout = absl::Seconds(20)}), IsOk());
+  }
+
+  std::atomic<bool> entered_ = false;
+  std::atomic<bool> go_on_ = false;
   Mutex mutex_;
   absl::Status lost_ ABSL_GUARDED_BY(mutex_);
 };
@@ -239,6 +280,28 @@ TEST_F(LostSessionCacheTest, NothingMoreIsCutOutOfBlocksOfALostSession) {
   EXPECT_TRUE(WaitFor([&] { return a_.importer->stats().imports == 1; }));
   EXPECT_EQ(allocator->stats().lost, Bytes(0));
   EXPECT_TRUE(daemon_.releases().empty());
+}
+
+TEST_F(LostSessionCacheTest, NothingMoreIsCutOutOfThemThoughTheWatchDoesNotTell) {
+  const std::shared_ptr<LocalCache> cache = StartBusy();
+  const auto allocator = MakeAllocator(cache);
+  ASSERT_OK_AND_ASSIGN(const DeviceAllocation old, allocator->Allocate(Bytes(1000)));
+  ChangeSessionsWhileItIsBusy();
+  const absl::StatusOr<DeviceAllocation> next = allocator->Allocate(Bytes(1000));
+  go_on_ = true;
+  ASSERT_THAT(next, IsOk());
+  EXPECT_NE(next->range.buffer().handle(), old.range.buffer().handle());
+  EXPECT_EQ(allocator->stats().allocations, 2u);
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+}
+
+TEST_F(LostSessionCacheTest, StatisticsTellOfThemThoughNeitherTheWatchNorAnAllocationDoes) {
+  const std::shared_ptr<LocalCache> cache = StartBusy();
+  const auto allocator = MakeAllocator(cache);
+  ASSERT_THAT(allocator->Allocate(Bytes(1000)), IsOk());
+  ChangeSessionsWhileItIsBusy();
+  EXPECT_EQ(allocator->stats().lost, kBlock);
+  go_on_ = true;
 }
 
 TEST_F(LostSessionCacheTest, BlocksOfTheNextSessionAreKeptAndReported) {
