@@ -94,6 +94,12 @@ TEST_F(DeviceAllocatorFaultsTest, WithoutADeviceThatCanWriteThemThereIsNoAllocat
   EXPECT_THAT(allocator_->Free(other.handle), IsOk());
 }
 
+TEST_F(DeviceAllocatorFaultsTest, InAnEmptyAllocationThereIsNothingForTheDeviceToWrite) {
+  client_file().Write(
+      absl::StrCat(kDiscrete, "  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
+  EXPECT_THAT(allocator_->Allocate(Bytes(0), Bytes(1), Contents::kZeros), IsOk());
+}
+
 TEST_F(DeviceAllocatorFaultsTest, ThereIsNoPointerAndContainersUseAnotherResource) {
   ASSERT_OK_AND_ASSIGN(const DeviceAllocation allocation, allocator_->Allocate(KiB(4)));
   EXPECT_THAT(allocation.range.host(), StatusIs(StatusCode::kFailedPrecondition, "host-visible"));
