@@ -71,8 +71,13 @@ HostMemoryResource::~HostMemoryResource() {
     static_cast<void>(state_.release());
     return;
   }
-  MutexLock lock(state_->mutex);
-  for (const auto& [pointer, allocation] : state_->allocations) {
+  State::Allocations left;
+  {
+    MutexLock lock(state_->mutex);
+    left = std::move(state_->allocations);
+  }
+  // The allocator has locks of its own.
+  for (const auto& [pointer, allocation] : left) {
     // How much the upstream resource gave is not known here, so it cannot have it back.
     if (allocation.range.buffer().valid()) state_->allocator.Free(allocation.handle).IgnoreError();
   }
