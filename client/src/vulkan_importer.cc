@@ -39,7 +39,14 @@ absl::Status CheckContext(const VulkanContext& context) {
   };
   HB_RETURN_IF_ERROR(check("queue_family", context.queue_family));
   if (context.transfer_queue == VK_NULL_HANDLE) return absl::OkStatus();
-  return check("transfer_queue_family", context.transfer_queue_family);
+  HB_RETURN_IF_ERROR(check("transfer_queue_family", context.transfer_queue_family));
+  if (context.transfer_queue != context.queue ||
+      context.transfer_queue_family == context.queue_family) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("VulkanContext.transfer_queue is its queue, of family ", context.queue_family,
+                   ", and transfer_queue_family is ", context.transfer_queue_family));
 }
 
 absl::Status CheckCapabilities(const VulkanContext& context, const ImportingDevice& snapshot) {

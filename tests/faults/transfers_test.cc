@@ -301,6 +301,14 @@ TEST_P(TransfersTest, RangesAndOptionsAreChecked) {
               StatusIs(StatusCode::kInvalidArgument, "from 1 to 64"));
 }
 
+TEST_P(TransfersTest, OneQueueIsNotOfTwoFamilies) {
+  VulkanContext context = importer_->context();
+  context.transfer_queue = context.queue;
+  context.transfer_queue_family = context.queue_family == 0 ? 1 : 0;
+  EXPECT_THAT(VulkanImporter::Create(context),
+              StatusIs(StatusCode::kInvalidArgument, "transfer_queue_family is"));
+}
+
 TEST_P(TransfersTest, MemoryThatTheHostReachesNeedsNoStagingOnItsFastSide) {
   ASSERT_OK_AND_ASSIGN(const Lease visible, Allocate(KiB(256), MemoryKind::kHostVisible));
   ASSERT_OK_AND_ASSIGN(const Lease cached, Allocate(KiB(256), MemoryKind::kHostCached));

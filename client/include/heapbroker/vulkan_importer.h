@@ -141,7 +141,8 @@ class HEAPBROKER_EXPORT VulkanImporter {
  public:
   struct HEAPBROKER_LOCAL State;  // The library's own.
 
-  //   INVALID_ARGUMENT     a handle is missing, or the queue family does not exist
+  //   INVALID_ARGUMENT     a handle is missing, a queue family does not exist, or one
+  //                        queue is said to be of two families
   //   FAILED_PRECONDITION  Vulkan below 1.1, or a device without RequiredDeviceExtensions()
   static absl::StatusOr<std::unique_ptr<VulkanImporter>> Create(const VulkanContext& context);
   ~VulkanImporter();
