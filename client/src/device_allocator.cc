@@ -270,6 +270,9 @@ DeviceAllocator::~DeviceAllocator() {
 
 absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(
     std::shared_ptr<LocalCache> cache, const DeviceAllocatorOptions& options) {
+  if (cache == nullptr) {
+    return absl::InvalidArgumentError("DeviceAllocator::Create needs a cache, and got null");
+  }
   HB_RETURN_IF_ERROR(CheckOptions(options));
   BlockStore& store = *cache->store_;
   return std::unique_ptr<DeviceAllocator>(

@@ -26,7 +26,6 @@ struct StagingSlot {
   Lease lease;
   DeviceBuffer buffer;  // Goes before the lease; owned by the copying queue's family.
   std::unique_ptr<CopyCommands> commands;
-  Bytes piece;  // What is on its way.
 
   void* host() const { return buffer.mapped(); }
 };

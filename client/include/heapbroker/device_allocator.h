@@ -98,7 +98,8 @@ class HEAPBROKER_EXPORT DeviceAllocator {
     kZeros,
   };
 
-  //   INVALID_ARGUMENT  an option is out of range; the message names it
+  //   INVALID_ARGUMENT  an option is out of range, or there is no cache; the message says
+  //                     which
   static absl::StatusOr<std::unique_ptr<DeviceAllocator>> Create(
       std::shared_ptr<LocalCache> cache, const DeviceAllocatorOptions& options = {});
   // Gives all blocks back, also those with allocations: nobody may use them any more.

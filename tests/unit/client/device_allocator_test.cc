@@ -254,6 +254,10 @@ TEST_F(DeviceAllocatorTest, OptionsOutOfRangeAreNamed) {
               StatusIs(StatusCode::kInvalidArgument, "largest_block"));
 }
 
+TEST_F(DeviceAllocatorTest, NeedsACache) {
+  EXPECT_THAT(DeviceAllocator::Create(nullptr), StatusIs(StatusCode::kInvalidArgument, "a cache"));
+}
+
 TEST_F(DeviceAllocatorTest, ItsEndGivesBackWhatWasNotFreed) {
   auto allocator = Create(Small());
   ASSERT_THAT(allocator->Allocate(KiB(60)), IsOk());
