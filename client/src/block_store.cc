@@ -91,10 +91,15 @@ absl::StatusOr<BlockStore::Block> BlockStore::LeaseBlock(const AllocationRequest
   auto block = std::make_unique<LeasedMemory>();
   HB_ASSIGN_OR_RETURN(block->lease, client_.Allocate(request, options));
   const ImportFacts& facts = block->lease.facts();
-  HB_ASSIGN_OR_RETURN(
-      block->buffer,
+  absl::StatusOr<DeviceBuffer> buffer =
       importer_.Import(*block->lease.block(), ArenaUsage(facts, importer_.context()),
-                       {.timeout = limits.left(), .cancellation = limits.cancellation()}));
+                       {.timeout = limits.left(), .cancellation = limits.cancellation()});
+  if (!buffer.ok()) {
+    // The caller has no more time than it said.
+    block->lease.ReleaseLater();
+    return std::move(buffer).status();
+  }
+  block->buffer = *std::move(buffer);
   block->kind = kind;
   block->size = facts.size;
   block->bytes = facts.allocation_size;

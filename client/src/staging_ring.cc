@@ -22,21 +22,34 @@ absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const Allocat
   HB_ASSIGN_OR_RETURN(std::vector<Lease> leases, client_.AllocateAll(requests, options));
   Slots slots;
   for (Lease& lease : leases) {
-    auto slot = std::make_unique<StagingSlot>();
-    HB_ASSIGN_OR_RETURN(slot->buffer, importer_.Import(*lease.block(),
+    slots.push_back(std::make_unique<StagingSlot>());
+    slots.back()->lease = std::move(lease);
+  }
+  const absl::Status taken = Take(slots, options);
+  if (taken.ok()) return slots;
+  for (const auto& slot : slots) {
+    slot->commands.reset();
+    slot->buffer = DeviceBuffer();
+    // Nobody has the time of a call for each of them.
+    slot->lease.ReleaseLater();
+  }
+  return taken;
+}
+
+absl::Status StagingRing::Take(const Slots& slots, const AllocateOptions& options) {
+  for (const auto& slot : slots) {
+    HB_ASSIGN_OR_RETURN(slot->buffer, importer_.Import(*slot->lease.block(),
                                                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT,
                                                        {.cancellation = options.cancellation}));
     HB_ASSIGN_OR_RETURN(slot->commands, CopyCommands::Create(queue_));
-    slot->lease = std::move(lease);
-    slots.push_back(std::move(slot));
   }
   for (const auto& slot : slots) {
     HB_RETURN_IF_ERROR(slot->commands->Submit(
         [&](VkCommandBuffer commands) { slot->buffer.RecordAcquire(commands, queue_.family); }));
   }
   for (const auto& slot : slots) HB_RETURN_IF_ERROR(slot->commands->Wait());
-  return slots;
+  return absl::OkStatus();
 }
 
 absl::Status StagingRing::ReplaceLost(const AllocateOptions& options) {

@@ -57,6 +57,8 @@ class StagingRing {
 
   // Leases, imports and acquires.
   absl::StatusOr<Slots> Make(size_t count, const AllocateOptions& options);
+  // Imports and acquires what is leased.
+  absl::Status Take(const Slots& slots, const AllocateOptions& options);
   // Where the session of the slots was lost: those of the next one, if there is one.
   absl::Status ReplaceLost(const AllocateOptions& options);
 

@@ -243,6 +243,23 @@ TEST_F(DeviceAllocatorTest, LeasingABlockEndsWithItsTimeAndByCancellation) {
   EXPECT_EQ(allocator->stats().blocks, 1u);
 }
 
+TEST_F(DeviceAllocatorTest, ABlockThatCannotBeImportedGoesBackWithoutAnybodysWaiting) {
+  // The call that gives it back would wait for ever.
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> patient,
+                       Client::Connect({.runtime_dir = daemon_.runtime_dir(),
+                                        .call_timeout = absl::InfiniteDuration()}));
+  ASSERT_OK_AND_ASSIGN(const auto allocator,
+                       DeviceAllocator::Create(LocalCache::Start(*patient, *a_.importer).value()));
+  daemon_.session_socket().AnswerWith([this](const v1::SessionRequest&) {
+    daemon_.HoldCalls(true);
+    return Refuse(5, "no such block");
+  });
+  EXPECT_THAT(allocator->Allocate(Bytes(1)), StatusIs(StatusCode::kNotFound, "no such block"));
+  EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+}
+
 TEST_F(DeviceAllocatorTest, OptionsOutOfRangeAreNamed) {
   for (const uint64_t granularity : {0, 1, 2, 48, 8192}) {
     EXPECT_THAT(DeviceAllocator::Create(cache_, {.granularity = Bytes(granularity)}),
