@@ -271,6 +271,11 @@ void BlockStore::Run() {
   }
 }
 
+bool BlockStore::HasSpareBlocks() const {
+  MutexLock lock(mutex_);
+  return idle_.count() > 0 || !going_.empty() || giving_back_ > 0;
+}
+
 LocalCacheStats BlockStore::stats() const {
   MutexLock lock(mutex_);
   LocalCacheStats stats = stats_;

@@ -58,6 +58,9 @@ class BlockStore {
   absl::Status GiveBack(std::vector<Block> blocks);
   absl::Status Trim(Bytes target, const CallLimits& limits);
 
+  // That Trim would give back, or wait for.
+  bool HasSpareBlocks() const;
+
   LocalCacheStats stats() const;
   VulkanImporter& importer() { return importer_; }
   std::vector<BrokerDevice> devices() const { return client_.devices(); }

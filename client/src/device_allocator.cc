@@ -158,7 +158,13 @@ absl::StatusOr<Block> DeviceAllocator::State::NextBlock(Bytes needed, const Call
     absl::StatusOr<Block> block = LeaseBlock(step, absl::ZeroDuration(), limits);
     if (!absl::IsResourceExhausted(block.status())) return block;
     const std::optional<MemoryRefusal> refusal = RefusalOf(block.status());
-    if (step == needed && refusal && refusal->never_fits) return block;
+    if (!refusal) {
+      // Nothing that a smaller block has less of: this process lacks a descriptor, or an
+      // import. Blocks that nobody uses have both.
+      if (!store_.HasSpareBlocks()) return block;
+      break;
+    }
+    if (step == needed && refusal->never_fits) return block;
   }
   // Memory of another kind may be what is missing. What goes wrong there, the request
   // after it is told as well.

@@ -47,7 +47,7 @@ class DeviceAllocatorTest : public VulkanImporterTest {
       waits_.push_back(!request.has_max_wait() || request.max_wait().seconds() > 0 ||
                        request.max_wait().nanos() > 0);
       if (asked_.back() <= most) return absl::OkStatus();
-      return absl::ResourceExhaustedError("others hold it");
+      return NoMemoryError("others hold it");
     });
   }
   std::vector<Bytes> asked() {
@@ -120,11 +120,26 @@ TEST_F(DeviceAllocatorTest, EmptiesTheCacheBeforeItFails) {
   // As a daemon whose budget the idle block takes up.
   daemon_.JudgeAllocationsBy([this](const v1::AllocateRequest&) -> absl::Status {
     if (cache_->stats().idle_blocks == 0) return absl::OkStatus();
-    return absl::ResourceExhaustedError("idle blocks are in the way");
+    return NoMemoryError("idle blocks are in the way");
   });
   EXPECT_THAT(allocator->Allocate(KiB(10)), IsOk());
   EXPECT_EQ(daemon_.leased_blocks(), 1u);
   EXPECT_EQ(allocator->stats().leased, KiB(10));
+}
+
+TEST_F(DeviceAllocatorTest, WhatThisProcessLacksItDoesNotAskForAgainInSmallerBlocks) {
+  VulkanContext context = a_.device->context();
+  context.other_allocations = UINT32_MAX;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<VulkanImporter> importer,
+                       VulkanImporter::Create(context));
+  const std::shared_ptr<Client> client =
+      Client::Connect({.runtime_dir = daemon_.runtime_dir()}).value();
+  ASSERT_OK_AND_ASSIGN(const auto allocator,
+                       DeviceAllocator::Create(LocalCache::Start(*client, *importer).value()));
+  RefuseAbove(GiB(1));
+  EXPECT_THAT(allocator->Allocate(KiB(10)), StatusIs(StatusCode::kResourceExhausted, "imports"));
+  EXPECT_THAT(asked(), ElementsAre(MiB(4)));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
 }
 
 TEST_F(DeviceAllocatorTest, ABlockThatIsWhollyFreeGoesToTheCache) {

@@ -14,6 +14,7 @@
 #include "common/grpc/session_metadata.h"
 #include "common/grpc/status.h"
 #include "common/posix/posix_error.h"
+#include "google/rpc/status.pb.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
 
@@ -64,6 +65,14 @@ v1::Device MemfdBlockSource::Device() const {
   device.add_heaps()->set_size(uint64_t{1} << 30);
   device.add_memory_types()->set_exportable(true);
   return device;
+}
+
+absl::Status NoMemoryError(const std::string& message) {
+  google::rpc::Status details;
+  details.add_details()->PackFrom(v1::MemoryRefusal());
+  absl::Status status = absl::ResourceExhaustedError(message);
+  SetStatusDetails(status, details.SerializeAsString());
+  return status;
 }
 
 FakeDaemon::FakeDaemon(BlockSource& source, uint32_t device_count) : source_(source) {

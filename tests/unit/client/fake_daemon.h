@@ -48,6 +48,9 @@ class MemfdBlockSource final : public BlockSource {
   v1::Device Device() const override;
 };
 
+// As a daemon says that it has no memory: RefusalOf finds out about it.
+absl::Status NoMemoryError(const std::string& message);
+
 // Grants everything, keeps segments by name, and notes what it was asked.
 // Thread-safe.
 class FakeDaemon : private v1::MemoryBroker::Service {
