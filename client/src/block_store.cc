@@ -91,9 +91,8 @@ absl::StatusOr<BlockStore::Block> BlockStore::LeaseBlock(const AllocationRequest
   auto block = std::make_unique<LeasedMemory>();
   HB_ASSIGN_OR_RETURN(block->lease, client_.Allocate(request, options));
   const ImportFacts& facts = block->lease.facts();
-  absl::StatusOr<DeviceBuffer> buffer =
-      importer_.Import(*block->lease.block(), ArenaUsage(facts, importer_.context()),
-                       {.timeout = limits.left(), .cancellation = limits.cancellation()});
+  absl::StatusOr<DeviceBuffer> buffer = importer_.Import(
+      *block->lease.block(), ArenaUsage(facts, importer_.context()), LeftOf(limits));
   if (!buffer.ok()) {
     // The caller has no more time than it said.
     block->lease.ReleaseLater();
@@ -163,8 +162,7 @@ absl::Status BlockStore::Trim(Bytes target, const CallLimits& limits) {
     report_changed_ = true;
     ++giving_back_;
   }
-  const absl::Status status =
-      Return(std::move(blocks), {.timeout = limits.left(), .cancellation = limits.cancellation()});
+  const absl::Status status = Return(std::move(blocks), LeftOf(limits));
   HB_RETURN_IF_ERROR(status);
   return AwaitReturns(limits);
 }

@@ -28,9 +28,8 @@ SegmentAllocator::SegmentAllocator(VulkanImporter& importer, Segment segment, Bl
       run_(std::move(run)),
       transfers_(std::move(transfers)) {}
 
-absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(const Client& client,
-                                                                           VulkanImporter& importer,
-                                                                           Segment segment) {
+absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(
+    const Client& client, VulkanImporter& importer, Segment segment, const CallLimits& limits) {
   std::vector<Bytes> sizes;
   for (const auto& block : segment.blocks()) sizes.push_back(block->facts().size);
   HB_ASSIGN_OR_RETURN(BlockRun run, BlockRun::Of(sizes));
@@ -46,8 +45,9 @@ absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(const
   std::unique_ptr<SegmentAllocator> allocator(
       new SegmentAllocator(importer, std::move(segment), std::move(run), std::move(transfers)));
   for (const auto& block : allocator->segment_.blocks()) {
-    HB_ASSIGN_OR_RETURN(DeviceBuffer buffer,
-                        importer.Import(*block, ArenaUsage(block->facts(), importer.context())));
+    HB_ASSIGN_OR_RETURN(
+        DeviceBuffer buffer,
+        importer.Import(*block, ArenaUsage(block->facts(), importer.context()), LeftOf(limits)));
     allocator->buffers_.push_back(std::move(buffer));
   }
   return allocator;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/src/ranges.h"
+#include "client/transport/call_limits.h"
 #include "heapbroker/allocators.h"
 #include "heapbroker/client.h"
 #include "heapbroker/segment.h"
@@ -23,10 +24,11 @@ namespace heapbroker {
 class SegmentAllocator final : public ConstantAllocator {
  public:
   // Imports the segment's blocks. `importer` must outlive it. A segment that is
-  // not attached makes an allocator of size zero.
+  // not attached makes an allocator of size zero. `limits` are for the imports.
   static absl::StatusOr<std::unique_ptr<SegmentAllocator>> Create(const Client& client,
                                                                   VulkanImporter& importer,
-                                                                  Segment segment);
+                                                                  Segment segment,
+                                                                  const CallLimits& limits);
 
   // In the segment's order. Whoever made the allocator acquires them before use,
   // and releases them at the end.

@@ -18,27 +18,43 @@ FurtherBlocks::~FurtherBlocks() {
   for (const std::unique_ptr<Block>& block : blocks_) Release(*block);
 }
 
-absl::StatusOr<Lease> FurtherBlocks::LeaseOne(Bytes wanted, Bytes needed) {
+absl::StatusOr<Lease> FurtherBlocks::LeaseOne(Bytes wanted, Bytes needed,
+                                              const CallLimits& limits) {
+  AllocateOptions options = options_;
   if (wanted > needed) {
-    AllocateOptions at_once = options_;
-    at_once.max_wait = absl::ZeroDuration();
+    options.timeout = limits.left();
+    options.max_wait = absl::ZeroDuration();
     request_.size = wanted;
-    absl::StatusOr<Lease> lease = client_.Allocate(request_, at_once);
+    absl::StatusOr<Lease> lease = client_.Allocate(request_, options);
     if (!absl::IsResourceExhausted(lease.status())) return lease;
   }
+  options.timeout = limits.left();
+  options.max_wait = options_.max_wait;
   request_.size = needed;
-  return client_.Allocate(request_, options_);
+  return client_.Allocate(request_, options);
 }
 
 absl::StatusOr<Arena> FurtherBlocks::Add(Bytes wanted, Bytes needed) {
   auto block = std::make_unique<Block>();
-  HB_ASSIGN_OR_RETURN(block->lease, LeaseOne(wanted, needed));
-  HB_ASSIGN_OR_RETURN(block->buffer,
-                      importer_.Import(*block->lease.block(),
-                                       ArenaUsage(block->lease.facts(), importer_.context())));
-  HB_RETURN_IF_ERROR(importer_.AcquireAll({block->buffer}));
+  const CallLimits limits(options_.timeout.value_or(client_.call_timeout()), options_.cancellation);
+  HB_ASSIGN_OR_RETURN(block->lease, LeaseOne(wanted, needed, limits));
+  const absl::Status taken = Take(*block, limits);
+  if (!taken.ok()) {
+    block->buffer = DeviceBuffer();
+    // There may be no time left for another call.
+    block->lease.ReleaseLater();
+    return taken;
+  }
   blocks_.push_back(std::move(block));
   return ArenaOver(At(blocks_.size() - 1));
+}
+
+absl::Status FurtherBlocks::Take(Block& block, const CallLimits& limits) {
+  HB_ASSIGN_OR_RETURN(
+      block.buffer,
+      importer_.Import(*block.lease.block(), ArenaUsage(block.lease.facts(), importer_.context()),
+                       LeftOf(limits)));
+  return importer_.AcquireAll({block.buffer});
 }
 
 void FurtherBlocks::Release(Block& block) {

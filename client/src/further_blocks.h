@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/src/arena_chain.h"
+#include "client/transport/call_limits.h"
 #include "heapbroker/buffer_range.h"
 #include "heapbroker/client.h"
 #include "heapbroker/lease.h"
@@ -42,7 +43,9 @@ class FurtherBlocks final : public FurtherMemory {
     DeviceBuffer buffer;  // Goes first.
   };
 
-  absl::StatusOr<Lease> LeaseOne(Bytes wanted, Bytes needed);
+  absl::StatusOr<Lease> LeaseOne(Bytes wanted, Bytes needed, const CallLimits& limits);
+  // Imports and acquires what is leased.
+  absl::Status Take(Block& block, const CallLimits& limits);
   void Release(Block& block);
 
   Client client_;

@@ -10,6 +10,7 @@
 #include "client/src/buffer_ranges.h"
 #include "client/src/constant_allocator.h"
 #include "client/src/plan_requests.h"
+#include "client/transport/call_limits.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/lease.h"
 #include "heapbroker/segment.h"
@@ -39,8 +40,7 @@ struct MemoryManager::State {
   explicit State(VulkanImporter& vulkan_importer) : importer(vulkan_importer) {}
   ~State();
 
-  absl::Status OpenConstants(Client& client, const MemoryPlan& plan);
-  absl::Status LeaseAndImport(Client& client, const MemoryPlan& plan);
+  absl::Status LeaseAndImport(Client& client, const MemoryPlan& plan, const CallLimits& limits);
   absl::Status Acquire();
   void MakeAllocators(const Client& client, const MemoryPlan& plan);
 
@@ -54,23 +54,18 @@ struct MemoryManager::State {
   std::vector<DeviceBuffer> acquired;  // Owned by this device's queue family now.
 };
 
-absl::Status MemoryManager::State::OpenConstants(Client& client, const MemoryPlan& plan) {
-  Segment segment;
-  if (!plan.constant.name.empty()) {
-    HB_ASSIGN_OR_RETURN(segment, client.OpenSegment(SegmentOf(plan)));
-  }
-  HB_ASSIGN_OR_RETURN(constant, SegmentAllocator::Create(client, importer, std::move(segment)));
-  return absl::OkStatus();
-}
-
-absl::Status MemoryManager::State::LeaseAndImport(Client& client, const MemoryPlan& plan) {
+absl::Status MemoryManager::State::LeaseAndImport(Client& client, const MemoryPlan& plan,
+                                                  const CallLimits& limits) {
   const std::vector<AllocationRequest> requests = LeasesOf(plan);
   if (requests.empty()) return absl::OkStatus();
-  HB_ASSIGN_OR_RETURN(leases, client.AllocateAll(requests, plan.options));
+  AllocateOptions options = plan.options;
+  options.timeout = limits.left();
+  HB_ASSIGN_OR_RETURN(leases, client.AllocateAll(requests, options));
   for (const Lease& lease : leases) {
     HB_ASSIGN_OR_RETURN(
         DeviceBuffer buffer,
-        importer.Import(*lease.block(), ArenaUsage(lease.facts(), importer.context())));
+        importer.Import(*lease.block(), ArenaUsage(lease.facts(), importer.context()),
+                        LeftOf(limits)));
     leased.push_back(std::move(buffer));
   }
   return absl::OkStatus();
@@ -122,8 +117,16 @@ absl::StatusOr<std::unique_ptr<MemoryManager>> MemoryManager::Create(const Clien
   Client session = client;
   // Gives everything back on the way out, unless all of it is there.
   auto state = std::make_unique<State>(importer);
-  HB_RETURN_IF_ERROR(state->OpenConstants(session, plan));
-  HB_RETURN_IF_ERROR(state->LeaseAndImport(session, plan));
+  Segment segment;
+  if (!plan.constant.name.empty()) {
+    HB_ASSIGN_OR_RETURN(segment, session.OpenSegment(SegmentOf(plan)));
+  }
+  // Waiting for whoever fills the segment has a time of its own.
+  const CallLimits limits(plan.options.timeout.value_or(session.call_timeout()),
+                          plan.options.cancellation);
+  HB_ASSIGN_OR_RETURN(state->constant,
+                      SegmentAllocator::Create(session, importer, std::move(segment), limits));
+  HB_RETURN_IF_ERROR(state->LeaseAndImport(session, plan, limits));
   HB_RETURN_IF_ERROR(state->Acquire());
   state->MakeAllocators(session, plan);
   return std::unique_ptr<MemoryManager>(new MemoryManager(std::move(state)));

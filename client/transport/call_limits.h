@@ -43,5 +43,10 @@ class CallLimits {
   std::shared_ptr<Cancellation> cancellation_;
 };
 
+// For one step of a call.
+inline CallOptions LeftOf(const CallLimits& limits) {
+  return {.timeout = limits.left(), .cancellation = limits.cancellation()};
+}
+
 }  // namespace heapbroker
 #endif  // CLIENT_TRANSPORT_CALL_LIMITS_H_

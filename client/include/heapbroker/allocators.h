@@ -98,7 +98,8 @@ class HEAPBROKER_EXPORT ArenaAllocator {
   // An empty request succeeds and takes nothing. A refused request changes nothing.
   // Where a further block has to be leased, this makes a call and uses the queue,
   // and an error of Client::Allocate or VulkanImporter::Import is the answer if
-  // that fails.
+  // that fails. It takes no options, as the allocators of executors do not: the time
+  // is the plan's, and nobody can cancel it.
   //   INVALID_ARGUMENT     alignment is not a power of two
   //   RESOURCE_EXHAUSTED   does not fit; the message says what is left
   virtual absl::StatusOr<BufferRange> Allocate(Bytes size, Bytes alignment) = 0;

@@ -64,7 +64,8 @@ struct MemoryPlan {
 
   // Of the call that leases all but the constants: device, priority, time. The
   // device and the cancellation are the segment's as well; priority, device and
-  // time also those of further leases. `request_id` must be 0.
+  // time also those of further leases. The time is one for the lease and all imports,
+  // and begins when the segment is there. `request_id` must be 0.
   AllocateOptions options{};
 };
 

@@ -104,6 +104,27 @@ TEST_F(MemoryPlanTest, KeepsNothingWhereAnImportFails) {
   ExpectNothingKept();
 }
 
+TEST_F(MemoryPlanTest, ItsTimeIsOneForTheLeaseAndAllImports) {
+  // Whose calls would otherwise wait for ever.
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> patient,
+                       Client::Connect({.runtime_dir = daemon_.runtime_dir(),
+                                        .call_timeout = absl::InfiniteDuration()}));
+  daemon_.session_socket().AnswerWith([](const v1::SessionRequest&) {
+    SessionAnswer answer;
+    answer.then = SessionAnswer::Then::kIgnore;
+    return answer;
+  });
+  MemoryPlan with_segment = everything_;
+  with_segment.options.timeout = absl::Milliseconds(500);
+  MemoryPlan without = with_segment;
+  without.constant = {};
+  for (const MemoryPlan& plan : {with_segment, without}) {
+    EXPECT_THAT(MemoryManager::Create(*patient, *a_.importer, plan),
+                StatusIs(StatusCode::kDeadlineExceeded, ""));
+    ExpectNothingKept();
+  }
+}
+
 TEST_F(MemoryPlanTest, LeasesNothingWhereTheSegmentDoesNotCome) {
   // Somebody else fills it, for as long as the test lasts.
   const VulkanClient writer(daemon_);
