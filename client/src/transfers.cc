@@ -90,6 +90,18 @@ struct Transfers::State {
     return commands->Wait();
   }
 
+  // What the device has written to memory of the context's queue family. Waiting for the
+  // device is not enough for that.
+  absl::Status ShowToHost() const {
+    return importer.SubmitAndWait([](VkCommandBuffer commands) {
+      const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
+                                    .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
+      vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                           0, 1, &barrier, 0, nullptr, 0, nullptr);
+    });
+  }
+
   // `copy` by the host, which needs the buffer acquired, by whichever queue.
   absl::Status Mapped(const DeviceBuffer& buffer, Owner owner,
                       absl::FunctionRef<absl::Status()> copy) const {
@@ -152,6 +164,8 @@ absl::Status Transfers::DownloadTo(
   TransferCourse course(size, state_->options.piece, options);
   HB_RETURN_IF_ERROR(course.CheckMayGoOn());
   if (HostReadsFast(source)) {
+    // Acquiring it shows it by itself.
+    if (options.owner == Owner::kQueueFamily) HB_RETURN_IF_ERROR(state_->ShowToHost());
     return state_->Mapped(source, options.owner,
                           [&] { return DownloadMapped(source, offset, course, consume); });
   }

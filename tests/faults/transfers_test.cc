@@ -301,6 +301,25 @@ TEST_P(TransfersTest, RangesAndOptionsAreChecked) {
               StatusIs(StatusCode::kInvalidArgument, "from 1 to 64"));
 }
 
+TEST_P(TransfersTest, TheHostIsShownWhatTheDeviceWroteBeforeItReadsIt) {
+  ASSERT_OK_AND_ASSIGN(const Lease cached, Allocate(KiB(256), MemoryKind::kHostCached));
+  ASSERT_OK_AND_ASSIGN(const DeviceBuffer mapped, importer_->Import(*cached.block(), kUsage));
+  ASSERT_THAT(importer_->AcquireAll({mapped}), IsOk());
+  ASSERT_THAT(importer_->SubmitAndWait([&](VkCommandBuffer commands) {
+    vkCmdFillBuffer(commands, mapped.handle(), 0, VK_WHOLE_SIZE, 0x01010101);
+  }),
+              IsOk());
+  std::string read(KiB(256).count(), '\0');
+  // By a submission, of which there is no other sign on a device like this one.
+  client_file().Write(
+      absl::StrCat(Plan(), "\n  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
+  EXPECT_FALSE(transfers_->Download(mapped, Bytes(0), read.data(), KiB(256)).ok());
+  client_file().Write(Plan());
+  EXPECT_THAT(transfers_->Download(mapped, Bytes(0), read.data(), KiB(256)), IsOk());
+  EXPECT_TRUE(read == std::string(read.size(), '\1'));
+  EXPECT_THAT(importer_->ReleaseAll({mapped}), IsOk());
+}
+
 TEST_P(TransfersTest, OneQueueIsNotOfTwoFamilies) {
   VulkanContext context = importer_->context();
   context.transfer_queue = context.queue;

@@ -63,7 +63,8 @@ struct TransferOptions {
 
 // Copies through staging buffers, host-visible ones for uploads and cached ones for
 // downloads, by VulkanContext::transfer_queue or else by its queue. Where the host can
-// map the buffer, and read it fast, it copies by itself.
+// map the buffer, and read it fast, it copies by itself; before a download the context's
+// queue then shows it what the device wrote.
 //
 // The device's work on the range must have completed before, and must not begin until
 // the call has returned; the buffer must be fit for such copies
