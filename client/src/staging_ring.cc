@@ -57,10 +57,9 @@ absl::Status StagingRing::ReplaceLost(const AllocateOptions& options) {
                                 [](const auto& slot) { return slot->lease.lost(); });
   if (!lost) return absl::OkStatus();
   absl::StatusOr<Slots> made = Make(1, options);
-  // What was imported stays valid, so whoever has no daemon has this at least.
-  if (absl::IsUnavailable(made.status())) return absl::OkStatus();
-  HB_RETURN_IF_ERROR(made.status());
-  slots_ = *std::move(made);
+  if (absl::IsCancelled(made.status())) return std::move(made).status();
+  // What was imported stays valid, so whoever gets no other one has this at least.
+  if (made.ok()) slots_ = *std::move(made);
   return absl::OkStatus();
 }
 
@@ -76,10 +75,9 @@ absl::Status StagingRing::Prepare(uint64_t pieces,
   // More of them make it faster and are worth nobody's waiting.
   options.max_wait = absl::ZeroDuration();
   absl::StatusOr<Slots> more = Make(wanted - slots_.size(), options);
-  if (absl::IsResourceExhausted(more.status()) || absl::IsUnavailable(more.status())) {
-    return absl::OkStatus();
-  }
-  HB_RETURN_IF_ERROR(more.status());
+  if (absl::IsCancelled(more.status())) return std::move(more).status();
+  // One does, whatever went wrong.
+  if (!more.ok()) return absl::OkStatus();
   std::move(more->begin(), more->end(), std::back_inserter(slots_));
   return absl::OkStatus();
 }

@@ -237,6 +237,17 @@ TEST_P(TransfersTest, WhateverCallOfTheDriverFailsTheNextTransferWorks) {
   ASSERT_NO_FATAL_FAILURE(Release());
 }
 
+TEST_P(TransfersTest, WhatWouldOnlyMakeItFasterMayFailInAnyWay) {
+  ASSERT_NO_FATAL_FAILURE(Acquire());
+  const std::string data = Pattern(KiB(512).count());
+  client_file().Write(
+      absl::StrCat(Plan(), "\n  fault import:2:error(VK_ERROR_INVALID_EXTERNAL_HANDLE)\n"));
+  EXPECT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(512)), IsOk());
+  client_file().Write(Plan());
+  EXPECT_TRUE(Read(Bytes(0), KiB(512)) == data);
+  ASSERT_NO_FATAL_FAILURE(Release());
+}
+
 TEST_P(TransfersTest, ADownloadThatFailsLeavesTheNextOneInOrder) {
   ASSERT_NO_FATAL_FAILURE(Acquire());
   const std::string data = Pattern(KiB(512).count());
