@@ -11,6 +11,7 @@
 #include "client/transport/convert.h"
 #include "client/transport/session_keeper.h"
 #include "common/base/status_macros.h"
+#include "heapbroker/memory_refusal.h"
 #include "heapbroker/memory_watch.h"
 
 namespace heapbroker {
@@ -26,10 +27,13 @@ absl::StatusOr<std::vector<ImportFacts>> FactsFrom(const v1::AllocateResponse& r
 }
 
 // Whether the daemon may have granted what the call asked for: the answer is the
-// transport's or, as far as anyone can tell, could be.
+// transport's or, as far as anyone can tell, could be. So is RESOURCE_EXHAUSTED where it is
+// not for want of memory: a reply is lost as well when its connection breaks and this
+// process has no descriptor for another one.
 bool MayBeGranted(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status) ||
-         absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status);
+         absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status) ||
+         (absl::IsResourceExhausted(status) && !RefusalOf(status));
 }
 
 absl::Status CheckRequestId(uint64_t request_id) {

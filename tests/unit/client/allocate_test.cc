@@ -191,10 +191,19 @@ TEST_F(AllocateTest, ARefusalKeepsItsDetails) {
   EXPECT_EQ(RefusalOf(status)->largest_now, 7u);
 }
 
+TEST_F(AllocateTest, WhatAReplyThatWasLostForWantOfADescriptorWouldHaveGrantedIsGivenBack) {
+  // As Connection::Conclude tells of it.
+  daemon_.LoseAllocateReplies(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "descriptors"));
+  EXPECT_THAT(client_->Allocate({.size = Bytes(1)}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "descriptors"));
+  EXPECT_TRUE(NothingIsLeft());
+  EXPECT_EQ(daemon_.undone().size(), 1u);
+}
+
 TEST_F(AllocateTest, ARefusedRequestIsNotUndone) {
-  daemon_.FailCallsWith(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full"));
+  daemon_.RefuseAllocationsWith(NoMemoryError("full"));
   EXPECT_FALSE(client_->Allocate({.size = Bytes(1)}).ok());
-  daemon_.FailCallsWith(grpc::Status::OK);
+  daemon_.RefuseAllocationsWith(absl::OkStatus());
   // Undoing goes in order: had the refused one been undone, it would come first.
   daemon_.HoldAllocateReplies(true);
   EXPECT_FALSE(client_->Allocate({.size = Bytes(1)}, {.timeout = absl::Milliseconds(50)}).ok());

@@ -189,6 +189,11 @@ void FakeDaemon::HoldAllocateReplies(bool hold) {
   hold_allocate_ = hold;
 }
 
+void FakeDaemon::LoseAllocateReplies(const grpc::Status& ending) {
+  MutexLock lock(mutex_);
+  allocate_ending_ = ending;
+}
+
 void FakeDaemon::HoldUndoReplies(bool hold) {
   MutexLock lock(mutex_);
   hold_undo_ = hold;
@@ -325,6 +330,7 @@ grpc::Status FakeDaemon::Allocate(grpc::ServerContext* context, const v1::Alloca
   *response = *std::move(granted);
   MutexLock lock(mutex_);
   Hold(hold_allocate_, *context, held_replies_);
+  if (!allocate_ending_.ok()) return allocate_ending_;
   if (change_allocate_) change_allocate_(*response);
   return grpc::Status::OK;
 }

@@ -88,7 +88,9 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   // Blocks are granted, but their replies are kept for as long as this holds; a call
   // that ends meanwhile never has one.
   void HoldAllocateReplies(bool hold);
-  // The same for calls of Release that name a request.
+  // Blocks are granted, and their replies are lost: the calls end with this.
+  void LoseAllocateReplies(const grpc::Status& ending);
+  // As HoldAllocateReplies for calls of Release that name a request.
   void HoldUndoReplies(bool hold);
   // Calls whose replies are kept now.
   int held_replies() const;
@@ -186,6 +188,7 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   std::vector<v1::ReleaseRequest> undone_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, v1::AllocateResponse> grants_ ABSL_GUARDED_BY(mutex_);  // By request id.
   bool hold_allocate_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::Status allocate_ending_ ABSL_GUARDED_BY(mutex_);
   bool hold_undo_ ABSL_GUARDED_BY(mutex_) = false;
   int held_replies_ ABSL_GUARDED_BY(mutex_) = 0;
   int watches_ ABSL_GUARDED_BY(mutex_) = 0;
