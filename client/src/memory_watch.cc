@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "client/src/idle_reports.h"
 #include "client/transport/backoff.h"
 #include "client/transport/cancel_hook.h"
@@ -17,6 +16,7 @@
 #include "client/transport/session_keeper.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/posix/epoll.h"
 
 namespace heapbroker {
@@ -104,13 +104,13 @@ std::optional<absl::Status> MemoryWatch::State::RunToTheEnd(
     if (connection == nullptr) {
       HB_ASSIGN_OR_RETURN(connection, keeper->Await(CallLimits(absl::InfiniteDuration(), stop)));
     }
-    const absl::Time began = absl::Now();
+    const absl::Duration began = SteadyNow();
     const absl::Status ended = Follow(*connection);
     if (IsDestroyed()) break;
     if (connection->Alive()) {
       if (!MayBeTheConnections(ended)) return ended;
       // A daemon that stops ends the session a little later.
-      backoff.SessionLasted(absl::Now() - began);
+      backoff.SessionLasted(SteadyNow() - began);
       connection->AwaitEnd(backoff.Next(0), &stopped.fd()).IgnoreError();
     }
     const bool lost = connection->lost();

@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/base/steady_time.h"
 #include "heapbroker/cancellation.h"
 
 namespace heapbroker {
@@ -22,24 +22,21 @@ class CallLimits {
   CallLimits() = default;
   // From now on.
   explicit CallLimits(absl::Duration timeout, std::shared_ptr<Cancellation> cancellation = nullptr)
-      : timeout_(timeout),
-        deadline_(absl::Now() + timeout),
-        cancellation_(std::move(cancellation)) {}
+      : timeout_(timeout), end_(SteadyNow() + timeout), cancellation_(std::move(cancellation)) {}
   CallLimits(const CallOptions& options, absl::Duration default_timeout)
       : CallLimits(options.timeout.value_or(default_timeout), options.cancellation) {}
 
   // What it was at the beginning, for messages.
   absl::Duration timeout() const { return timeout_; }
-  // InfiniteFuture where there is none.
-  absl::Time deadline() const { return deadline_; }
-  absl::Duration left() const { return std::max(deadline_ - absl::Now(), absl::ZeroDuration()); }
+  bool endless() const { return end_ == absl::InfiniteDuration(); }
+  absl::Duration left() const { return std::max(end_ - SteadyNow(), absl::ZeroDuration()); }
   // Null where nobody may.
   const std::shared_ptr<Cancellation>& cancellation() const { return cancellation_; }
   bool cancelled() const { return cancellation_ != nullptr && cancellation_->cancelled(); }
 
  private:
   absl::Duration timeout_ = absl::InfiniteDuration();
-  absl::Time deadline_ = absl::InfiniteFuture();
+  absl::Duration end_ = absl::InfiniteDuration();  // As SteadyNow.
   std::shared_ptr<Cancellation> cancellation_;
 };
 

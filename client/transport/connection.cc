@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "client/transport/cancel_hook.h"
 #include "client/transport/convert.h"
 #include "client/transport/refusal.h"
@@ -157,7 +158,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
       [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
         // Without telling anybody of the loss, who might then want this thread to end.
         if (self->lost() || self->session_->HungUp()) return true;
-        self->PrepareUntil(context, absl::InfiniteFuture());
+        self->Prepare(context, absl::InfiniteDuration());
         v1::ReleaseResponse response;
         const grpc::StatusCode code =
             self->stub_->Release(&context, request, &response).error_code();
@@ -209,8 +210,9 @@ absl::Status Connection::CheckUsable() {
   return Alive() ? absl::OkStatus() : SessionEndedError();
 }
 
-void Connection::PrepareUntil(grpc::ClientContext& context, absl::Time deadline) const {
+void Connection::Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
   context.AddMetadata(kSessionMetadataKey, token_);
+  const absl::Time deadline = absl::Now() + timeout;
   if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
 }
 
@@ -256,7 +258,7 @@ absl::Status Connection::Call(
     const Request& request, Response& response, const CallLimits& limits) {
   HB_RETURN_IF_ERROR(CheckUsable());
   grpc::ClientContext context;
-  PrepareUntil(context, limits.deadline());
+  Prepare(context, limits.left());
   const CancelHook hook(limits.cancellation(), [&context] { context.TryCancel(); });
   const CancelHook loss_hook(ended_, [&context] { context.TryCancel(); });
   if (hook.cancelled()) return absl::CancelledError("the call was cancelled before it began");

@@ -16,7 +16,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/transport/call_limits.h"
@@ -83,9 +82,7 @@ class Connection {
   // Prepare, and their errors through Translate.
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   // Adds the token, and `timeout` from now as deadline unless it is infinite.
-  void Prepare(grpc::ClientContext& context, absl::Duration timeout) const {
-    PrepareUntil(context, absl::Now() + timeout);
-  }
+  void Prepare(grpc::ClientContext& context, absl::Duration timeout) const;
   // As FromGrpcStatus, but an ended session is UNAVAILABLE, whichever way it
   // shows: a daemon that was restarted does not know the token. Keeps what RefusalOf
   // reads.
@@ -124,7 +121,6 @@ class Connection {
  private:
   Connection() = default;
 
-  void PrepareUntil(grpc::ClientContext& context, absl::Time deadline) const;
   // Whether a call can be made: an error where it would be of no use.
   absl::Status CheckUsable();
   void MarkLost();

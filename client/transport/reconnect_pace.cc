@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/time/clock.h"
+#include "common/base/steady_time.h"
 
 namespace heapbroker {
 
@@ -24,11 +25,11 @@ double RealReconnectPace::Chance() {
 }
 
 void RealReconnectPace::Pause(absl::Duration delay) {
-  const absl::Time end = absl::Now() + delay;
+  const absl::Duration end = SteadyNow() + delay;
   MutexLock lock(mutex_);
   while (!interrupted_) {
     // A delay far in the future is none for the C++ library.
-    const absl::Duration left = std::min(end - absl::Now(), absl::Hours(24));
+    const absl::Duration left = std::min(end - SteadyNow(), absl::Hours(24));
     if (left <= absl::ZeroDuration()) return;
     changed_.WaitFor(mutex_, absl::ToChronoNanoseconds(left));
   }

@@ -31,7 +31,7 @@ absl::Status Turn::Take(const CallLimits& limits, absl::string_view others) {
   MutexLock lock(mutex_);
   while (taken_) {
     if (limits.cancelled()) return absl::CancelledError(absl::StrCat("cancelled while ", others));
-    if (limits.deadline() == absl::InfiniteFuture()) {
+    if (limits.endless()) {
       changed_->Wait(mutex_);
       continue;
     }

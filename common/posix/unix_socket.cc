@@ -16,8 +16,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/base/status_macros.h"
+#include "common/base/steady_time.h"
 #include "common/posix/posix_error.h"
 
 namespace heapbroker {
@@ -99,10 +99,10 @@ absl::Status BindError(int error, const std::string& path) {
 
 absl::Status WaitFor(short events, const UniqueFd& socket, absl::Duration timeout,
                      const UniqueFd* interrupt) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Duration end = SteadyNow() + timeout;
   while (true) {
     const int64_t left = std::clamp<int64_t>(
-        absl::ToInt64Milliseconds(absl::Ceil(deadline - absl::Now(), absl::Milliseconds(1))), 0,
+        absl::ToInt64Milliseconds(absl::Ceil(end - SteadyNow(), absl::Milliseconds(1))), 0,
         std::numeric_limits<int>::max());
     // A negative descriptor is passed over.
     pollfd entries[] = {
@@ -113,7 +113,7 @@ absl::Status WaitFor(short events, const UniqueFd& socket, absl::Duration timeou
     if (entries[0].revents != 0 && ready > 0) return absl::OkStatus();
     if (ready > 0) return absl::CancelledError("the wait for a socket was interrupted");
     if (ready < 0 && errno != EINTR) return PosixError(errno, "cannot wait for a socket");
-    if (ready == 0 && absl::Now() >= deadline) {
+    if (ready == 0 && SteadyNow() >= end) {
       return absl::DeadlineExceededError(
           absl::StrCat("no answer within ", absl::FormatDuration(timeout)));
     }
