@@ -16,6 +16,7 @@
 #include "client/src/block_steps.h"
 #include "client/src/block_store.h"
 #include "client/src/buffer_ranges.h"
+#include "client/src/importing_device.h"
 #include "client/src/leased_memory.h"
 #include "client/src/shared_ranges.h"
 #include "client/transport/call_limits.h"
@@ -44,6 +45,20 @@ absl::Status CheckOptions(const DeviceAllocatorOptions& options) {
                                                    options.largest_block.count(), ") is needed"));
   }
   return absl::OkStatus();
+}
+
+// Memory that is not coherent is flushed by whole atoms: with smaller granules one
+// allocation's flush would reach into another, and undo what is being written there.
+Bytes GranularityOn(const ImportingDevice& device, Bytes granularity) {
+  constexpr VkMemoryPropertyFlags kCoherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  constexpr VkMemoryPropertyFlags kVisible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+  for (uint32_t type = 0; type < device.memory.memoryTypeCount; ++type) {
+    const VkMemoryPropertyFlags flags = device.memory.memoryTypes[type].propertyFlags;
+    if ((flags & (kVisible | kCoherent)) == kVisible) {
+      return std::max(granularity, device.non_coherent_atom);
+    }
+  }
+  return granularity;
 }
 
 std::string TextOf(const MemoryChoice& memory) {
@@ -281,8 +296,11 @@ absl::StatusOr<std::unique_ptr<DeviceAllocator>> DeviceAllocator::Create(
   }
   HB_RETURN_IF_ERROR(CheckOptions(options));
   BlockStore& store = *cache->store_;
+  DeviceAllocatorOptions here = options;
+  here.granularity = GranularityOn(ReadImportingDevice(store.importer().context().physical_device),
+                                   options.granularity);
   return std::unique_ptr<DeviceAllocator>(
-      new DeviceAllocator(std::make_unique<State>(std::move(cache), store, options)));
+      new DeviceAllocator(std::make_unique<State>(std::move(cache), store, here)));
 }
 
 absl::StatusOr<DeviceAllocation> DeviceAllocator::Allocate(Bytes size, Bytes alignment,

@@ -100,6 +100,52 @@ TEST_F(DeviceAllocatorFaultsTest, InAnEmptyAllocationThereIsNothingForTheDeviceT
   EXPECT_THAT(allocator_->Allocate(Bytes(0), Bytes(1), Contents::kZeros), IsOk());
 }
 
+// With memory that has to be flushed, and without.
+class FlushedMemoryTest : public DaemonUnderFaults {
+ protected:
+  // What two allocations of a byte take with the smallest granules.
+  void AllocateTwo(const std::string& plan, Bytes& allocated, Bytes& atom) {
+    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(plan));
+    ASSERT_NO_FATAL_FAILURE(ConnectUnder(plan));
+    ASSERT_OK_AND_ASSIGN(VulkanImporter* const importer, Importer());
+    VkPhysicalDeviceProperties properties{};
+    vkGetPhysicalDeviceProperties(importer->context().physical_device, &properties);
+    atom = Bytes(properties.limits.nonCoherentAtomSize);
+    ASSERT_OK_AND_ASSIGN(std::shared_ptr<LocalCache> cache, LocalCache::Start(client(), *importer));
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<DeviceAllocator> allocator,
+        DeviceAllocator::Create(std::move(cache),
+                                {.memory = MemoryKind::kHostCached, .granularity = Bytes(4)}));
+    ASSERT_THAT(allocator->Allocate(Bytes(1)), IsOk());
+    ASSERT_THAT(allocator->Allocate(Bytes(1)), IsOk());
+    allocated = allocator->stats().allocated;
+  }
+};
+
+TEST_F(FlushedMemoryTest, AllocationsShareNoAtom) {
+  Bytes allocated;
+  Bytes atom;
+  ASSERT_NO_FATAL_FAILURE(AllocateTwo(R"(
+device gpu
+  deviceType discrete
+  memoryHeap 1GiB device_local
+  memoryHeap 256MiB none
+  memoryType 0 device_local
+  memoryType 1 host_visible|host_coherent
+  memoryType 1 host_visible|host_cached
+)",
+                                      allocated, atom));
+  ASSERT_GT(atom, Bytes(4));
+  EXPECT_EQ(allocated, atom + atom);
+}
+
+TEST_F(FlushedMemoryTest, WhereNothingIsFlushedGranulesAreAsSmallAsAsked) {
+  Bytes allocated;
+  Bytes atom;
+  ASSERT_NO_FATAL_FAILURE(AllocateTwo(kDiscrete, allocated, atom));
+  EXPECT_EQ(allocated, Bytes(8));
+}
+
 TEST_F(DeviceAllocatorFaultsTest, ThereIsNoPointerAndContainersUseAnotherResource) {
   ASSERT_OK_AND_ASSIGN(const DeviceAllocation allocation, allocator_->Allocate(KiB(4)));
   EXPECT_THAT(allocation.range.host(), StatusIs(StatusCode::kFailedPrecondition, "host-visible"));

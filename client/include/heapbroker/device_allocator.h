@@ -29,6 +29,9 @@ struct DeviceAllocatorOptions {
 
   // Sizes and offsets are rounded up to it: a power of two from 4 to
   // kMaxBlockAlignment. No device asks for more than 256 where shaders access buffers.
+  // On a device that has memory which the host sees, but not coherently, it is at least
+  // nonCoherentAtomSize (256 at most), so that flushing one allocation leaves all others
+  // alone.
   Bytes granularity = Bytes(256);
 
   // Blocks are leased in steps: the first is `smallest_block`, each further one as large
