@@ -44,6 +44,9 @@ absl::StatusOr<std::unique_ptr<SegmentAllocator>> SegmentAllocator::Create(
                       Transfers::Create(client, importer, options));
   std::unique_ptr<SegmentAllocator> allocator(
       new SegmentAllocator(importer, std::move(segment), std::move(run), std::move(transfers)));
+  std::vector<const MemoryBlock*> blocks;
+  for (const auto& block : allocator->segment_.blocks()) blocks.push_back(block.get());
+  HB_RETURN_IF_ERROR(MemoryBlock::FetchAll(blocks, LeftOf(limits)));
   for (const auto& block : allocator->segment_.blocks()) {
     HB_ASSIGN_OR_RETURN(
         DeviceBuffer buffer,

@@ -61,6 +61,9 @@ absl::Status MemoryManager::State::LeaseAndImport(Client& client, const MemoryPl
   AllocateOptions options = plan.options;
   options.timeout = limits.left();
   HB_ASSIGN_OR_RETURN(leases, client.AllocateAll(requests, options));
+  std::vector<const MemoryBlock*> blocks;
+  for (const Lease& lease : leases) blocks.push_back(lease.block().get());
+  HB_RETURN_IF_ERROR(MemoryBlock::FetchAll(blocks, LeftOf(limits)));
   for (const Lease& lease : leases) {
     HB_ASSIGN_OR_RETURN(
         DeviceBuffer buffer,

@@ -339,9 +339,10 @@ std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Conn
   return stub_->Watch(&context);
 }
 
-absl::StatusOr<UniqueFd> Connection::Fetch(uint64_t block_id, const CallLimits& limits) {
+absl::StatusOr<std::vector<UniqueFd>> Connection::Fetch(absl::Span<const uint64_t> block_ids,
+                                                        const CallLimits& limits) {
   HB_RETURN_IF_ERROR(CheckUsable());
-  absl::StatusOr<UniqueFd> fetched = session_->Fetch(block_id, limits);
+  absl::StatusOr<std::vector<UniqueFd>> fetched = session_->Fetch(block_ids, limits);
   if (absl::IsUnavailable(fetched.status())) Alive();
   return fetched;
 }

@@ -115,8 +115,9 @@ class Connection {
   std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Watch(
       grpc::ClientContext& context);
 
-  // The descriptor of a block that this session may fetch.
-  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id, const CallLimits& limits);
+  // As SessionChannel::Fetch.
+  absl::StatusOr<std::vector<UniqueFd>> Fetch(absl::Span<const uint64_t> block_ids,
+                                              const CallLimits& limits);
 
  private:
   Connection() = default;

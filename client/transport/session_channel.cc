@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -38,6 +39,17 @@ absl::Status CheckCloseOnExec(const UniqueFd& fd) {
     return absl::InternalError("a received descriptor came without close-on-exec");
   }
   return absl::OkStatus();
+}
+
+// Whether the reply says the first of the blocks that were asked for.
+absl::Status CheckFetched(const v1::SessionReply& reply, absl::Span<const uint64_t> asked) {
+  const auto& sent = reply.fetched().block_ids();
+  if (!sent.empty() && static_cast<size_t>(sent.size()) <= asked.size() &&
+      std::equal(sent.begin(), sent.end(), asked.begin())) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      absl::StrCat("the daemon answered the fetch of block ", asked[0], " with something else"));
 }
 
 absl::Status CancelledError() {
@@ -112,7 +124,7 @@ absl::Status SessionChannel::Send(const v1::SessionRequest& request) {
 absl::StatusOr<ReceivedPacket> SessionChannel::ReceiveNow(const CallLimits& limits) {
   TurnHolder turn(DescriptorTurn(), limits, "an import of this process did not end");
   HB_RETURN_IF_ERROR(turn.status());
-  return ReceivePacket(socket_, absl::MakeSpan(buffer_), 1);
+  return ReceivePacket(socket_, absl::MakeSpan(buffer_), max_blocks_per_fetch_);
 }
 
 absl::StatusOr<SessionChannel::Answer> SessionChannel::Receive(const CallLimits& limits,
@@ -180,29 +192,35 @@ absl::StatusOr<v1::Welcome> SessionChannel::SayHello(const v1::Hello& hello,
   if (!answer.reply.has_welcome()) {
     return absl::InternalError("the daemon answered the greeting with something else");
   }
+  max_blocks_per_fetch_ = std::clamp<size_t>(answer.reply.welcome().limits().max_blocks_per_fetch(),
+                                             1, kMaxPacketDescriptors);
   return std::move(*answer.reply.mutable_welcome());
 }
 
-absl::StatusOr<UniqueFd> SessionChannel::Fetch(uint64_t block_id, const CallLimits& limits) {
+absl::StatusOr<std::vector<UniqueFd>> SessionChannel::Fetch(absl::Span<const uint64_t> block_ids,
+                                                            const CallLimits& limits) {
+  const absl::Span<const uint64_t> asked = block_ids.subspan(0, max_blocks_per_fetch_);
   v1::SessionRequest request;
-  request.mutable_fetch()->set_block_id(block_id);
+  request.mutable_fetch()->mutable_block_ids()->Add(asked.begin(), asked.end());
   HB_ASSIGN_OR_RETURN(Answer answer, Exchange(request, limits));
   if (answer.reply.has_refusal()) return FromRefusal(answer.reply.refusal());
-  if (!answer.reply.has_fetched() || answer.reply.fetched().block_id() != block_id) {
-    return absl::InternalError(
-        absl::StrCat("the daemon answered the fetch of block ", block_id, " with something else"));
-  }
-  if (answer.descriptors_lost) {
+  HB_RETURN_IF_ERROR(CheckFetched(answer.reply, asked));
+  const size_t sent = static_cast<size_t>(answer.reply.fetched().block_ids_size());
+  std::vector<UniqueFd>& descriptors = answer.descriptors;
+  if (answer.descriptors_lost && descriptors.empty()) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "the descriptor of block ", block_id,
+        "the descriptor of block ", asked[0],
         " could not be received: this process is at its descriptor limit (RLIMIT_NOFILE); close "
         "some or raise the limit, then fetch again"));
   }
-  if (answer.descriptors.size() != 1 || !answer.descriptors[0].valid()) {
-    return absl::InternalError(absl::StrCat("the daemon sent no descriptor for block ", block_id));
+  // Those that there was no room for are the last ones.
+  if (answer.descriptors_lost ? descriptors.size() >= sent : descriptors.size() != sent) {
+    return absl::InternalError(absl::StrCat("the daemon sent ", descriptors.size(),
+                                            " descriptors for ", sent,
+                                            " blocks, the first of them ", asked[0]));
   }
-  HB_RETURN_IF_ERROR(CheckCloseOnExec(answer.descriptors[0]));
-  return std::move(answer.descriptors[0]);
+  for (const UniqueFd& fd : descriptors) HB_RETURN_IF_ERROR(CheckCloseOnExec(fd));
+  return std::move(descriptors);
 }
 
 }  // namespace heapbroker

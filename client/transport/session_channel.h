@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "client/transport/call_limits.h"
 #include "client/transport/turn.h"
 #include "common/posix/packet.h"
@@ -40,9 +41,12 @@ class SessionChannel {
   //   INTERNAL           the answer makes no sense
   absl::StatusOr<v1::Welcome> SayHello(const v1::Hello& hello, const CallLimits& limits);
 
-  // The block's descriptor, with close-on-exec. Errors of SayHello, and
+  // The descriptors of the first of these blocks, at least of one, in their order and
+  // with close-on-exec: as many as the daemon sends in one packet and this process has
+  // room for. `block_ids` must not be empty. Errors of SayHello, and
   //   RESOURCE_EXHAUSTED  this process has no free descriptor; the session lives on
-  absl::StatusOr<UniqueFd> Fetch(uint64_t block_id, const CallLimits& limits);
+  absl::StatusOr<std::vector<UniqueFd>> Fetch(absl::Span<const uint64_t> block_ids,
+                                              const CallLimits& limits);
 
   // Whether the session has ended, as the kernel says; does not wait.
   bool HungUp() const;
@@ -76,6 +80,8 @@ class SessionChannel {
   // Answers to requests that nobody waits for any more: they come first.
   uint64_t overdue_answers_ = 0;
   std::atomic<bool> lost_ = false;
+  // Of the welcome.
+  std::atomic<size_t> max_blocks_per_fetch_ = 1;
 };
 
 // For every call of a session that has ended.

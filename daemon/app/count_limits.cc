@@ -56,6 +56,8 @@ size_t MaxPeers(size_t most, uint64_t descriptors) {
   return std::min<size_t>(most, DescriptorsForPeers(descriptors) / kDescriptorsPerPeer);
 }
 
+size_t FewUnreadDescriptors(uint64_t descriptors) { return descriptors / 4; }
+
 std::vector<CountLimit> ChooseCountLimits(const DeviceInfo& device, const ProcessLimits& process,
                                           const DeviceCounts& devices) {
   const uint64_t descriptors = process.descriptors - DescriptorsForPeers(process.descriptors);

@@ -33,6 +33,11 @@ ProcessLimits RaiseAndReadProcessLimits();
 // those of blocks.
 size_t MaxPeers(size_t most, uint64_t descriptors);
 
+// Descriptors that sessions have not read, up to which several go in one packet; far
+// enough below the kernel's limit, which is as high as that of open ones, for each
+// session to have one more.
+size_t FewUnreadDescriptors(uint64_t descriptors);
+
 // How many blocks there may be on `device`, by each limit that there is, with a
 // margin under each; the devices share evenly what is the process's.
 std::vector<CountLimit> ChooseCountLimits(const DeviceInfo& device, const ProcessLimits& process,

@@ -119,6 +119,7 @@ absl::Status Daemon::Serve() {
   session_options.max_sessions.administrators = administrators;
   session_options.max_sessions.clients =
       MaxPeers(session_options.max_sessions.clients, limits_.descriptors);
+  session_options.few_unread_descriptors = FewUnreadDescriptors(limits_.descriptors);
   RpcServerOptions rpc_options;
   rpc_options.administrators = administrators;
   rpc_options.max_connections = MaxPeers(rpc_options.max_connections, limits_.descriptors);

@@ -13,5 +13,9 @@ namespace heapbroker {
 // other one tells clients in their welcome.
 inline constexpr uint32_t kMaxRequestBytes = 64 * 1024;
 
+// The most blocks in one Fetch: enough for the arenas of a model in one packet, and
+// few enough that no session has many descriptors unread.
+inline constexpr uint32_t kMaxBlocksPerFetch = 16;
+
 }  // namespace heapbroker
 #endif  // DAEMON_MESSAGES_LIMITS_H_

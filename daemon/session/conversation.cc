@@ -3,6 +3,7 @@
 
 #include "daemon/session/conversation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -45,7 +46,7 @@ std::string RefusalPacket(const absl::Status& status) {
   return reply.SerializeAsString();
 }
 
-Answer Conversation::Handle(absl::string_view packet) {
+Answer Conversation::Handle(absl::string_view packet, size_t max_descriptors) {
   v1::SessionRequest request;
   if (absl::Status parsed = ParseMessage(packet, request); !parsed.ok()) {
     return RefuseAndEnd(parsed);
@@ -54,7 +55,7 @@ Answer Conversation::Handle(absl::string_view packet) {
   if (open_ == nullptr) {
     return RefuseAndEnd(absl::FailedPreconditionError("the first request must be hello"));
   }
-  if (request.has_fetch()) return HandleFetch(request.fetch());
+  if (request.has_fetch()) return HandleFetch(request.fetch(), max_descriptors);
   // Minor versions only add, and a client may be ahead.
   return Refuse(
       absl::UnimplementedError(absl::StrCat("this daemon speaks protocol ", kProtocolMajor, ".",
@@ -91,15 +92,26 @@ v1::SessionReply Conversation::Welcome() const {
   return reply;
 }
 
-Answer Conversation::HandleFetch(const v1::Fetch& fetch) const {
-  absl::StatusOr<FetchedBlock> fetched = open_->Fetch(BlockId(fetch.block_id()));
-  if (!fetched.ok()) return Refuse(fetched.status());
-  if (fetched->exported == nullptr || fetched->exported->fd() < 0) {
-    return Refuse(absl::UnimplementedError("fetch: this device has no descriptors to send"));
+Answer Conversation::HandleFetch(const v1::Fetch& fetch, size_t max_descriptors) const {
+  const size_t asked = static_cast<size_t>(fetch.block_ids_size());
+  if (asked < 1 || asked > kMaxBlocksPerFetch) {
+    return Refuse(absl::InvalidArgumentError(absl::StrCat(
+        "fetch.block_ids: has ", asked, " entries; allowed are 1 to ", kMaxBlocksPerFetch)));
   }
   v1::SessionReply reply;
-  reply.mutable_fetched()->set_block_id(fetched->id.value());
-  return Answer{.packet = reply.SerializeAsString(), .exported = std::move(fetched->exported)};
+  Answer answer;
+  for (size_t i = 0; i < std::min(asked, max_descriptors); ++i) {
+    absl::StatusOr<FetchedBlock> fetched =
+        open_->Fetch(BlockId(fetch.block_ids(static_cast<int>(i))));
+    if (!fetched.ok()) return Refuse(fetched.status());
+    if (fetched->exported == nullptr || fetched->exported->fd() < 0) {
+      return Refuse(absl::UnimplementedError("fetch: this device has no descriptors to send"));
+    }
+    reply.mutable_fetched()->add_block_ids(fetched->id.value());
+    answer.exported.push_back(std::move(fetched->exported));
+  }
+  answer.packet = reply.SerializeAsString();
+  return answer;
 }
 
 }  // namespace heapbroker

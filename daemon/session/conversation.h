@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/posix/peer.h"
 #include "daemon/core/device_memory.h"
+#include "daemon/messages/limits.h"
 #include "daemon/session/open_session.h"
 #include "heapbroker/v1/session.pb.h"
 
@@ -27,8 +29,8 @@ inline constexpr size_t kMaxRequestPacketBytes = 4096;
 // What the daemon says to one request.
 struct Answer {
   std::string packet;  // A SessionReply.
-  // Set: its descriptor goes with the packet, which says Fetched.
-  std::shared_ptr<const ExportedHandle> exported = nullptr;
+  // Their descriptors go with the packet, in this order; it says Fetched.
+  std::vector<std::shared_ptr<const ExportedHandle>> exported = {};
   // Set: the connection closes after the answer, for this reason.
   std::optional<std::string> ends = std::nullopt;
 };
@@ -48,9 +50,9 @@ class Conversation {
   Conversation(SessionGate& gate, const v1::SessionLimits& limits, const PeerCredentials& peer)
       : gate_(gate), limits_(limits), peer_(peer) {}
 
-  // `packet` is one request, as it came. Not to be called after an answer that
-  // ends the conversation.
-  Answer Handle(absl::string_view packet);
+  // `packet` is one request, as it came; the answer has at most `max_descriptors`,
+  // which is not zero. Not to be called after an answer that ends the conversation.
+  Answer Handle(absl::string_view packet, size_t max_descriptors = kMaxBlocksPerFetch);
 
   // Null until a hello was accepted.
   const OpenSession* open() const { return open_.get(); }
@@ -58,7 +60,7 @@ class Conversation {
 
  private:
   Answer HandleHello(const v1::Hello& hello);
-  Answer HandleFetch(const v1::Fetch& fetch) const;
+  Answer HandleFetch(const v1::Fetch& fetch, size_t max_descriptors) const;
   v1::SessionReply Welcome() const;
 
   SessionGate& gate_;

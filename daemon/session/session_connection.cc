@@ -11,6 +11,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status_macros.h"
 #include "common/posix/packet.h"
@@ -37,7 +38,8 @@ bool AllRead(const UniqueFd& socket) {
 }  // namespace
 
 absl::StatusOr<SessionConnection> SessionConnection::Accept(UniqueFd socket, SessionGate& gate,
-                                                            const v1::SessionLimits& limits) {
+                                                            const v1::SessionLimits& limits,
+                                                            UnreadDescriptors& unread) {
   HB_ASSIGN_OR_RETURN(const PeerCredentials peer, GetPeerCredentials(socket));
   absl::StatusOr<UniqueFd> pidfd = OpenPeerPidfd(socket);
   if (!pidfd.ok()) {
@@ -45,16 +47,22 @@ absl::StatusOr<SessionConnection> SessionConnection::Accept(UniqueFd socket, Ses
     SendPacket(socket, RefusalPacket(pidfd.status())).IgnoreError();
     return pidfd.status();
   }
-  return SessionConnection(std::move(socket), *std::move(pidfd), Conversation(gate, limits, peer));
+  return SessionConnection(std::move(socket), *std::move(pidfd), Conversation(gate, limits, peer),
+                           unread);
 }
 
 uint32_t SessionConnection::WaitEvents() const {
   return waits_for_reader_ ? EPOLLOUT | EPOLLET | EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
 }
 
+void SessionConnection::NoteRead() {
+  if (AllRead(socket_)) unread_ = UnreadDescriptors::Claim();
+}
+
 std::optional<std::string> SessionConnection::Advance() {
   waits_for_reader_ = !AllRead(socket_);
   if (waits_for_reader_) return std::nullopt;
+  unread_ = UnreadDescriptors::Claim();
   std::array<char, kMaxRequestPacketBytes> buffer;
   const absl::StatusOr<ReceivedPacket> packet =
       ReceivePacket(socket_, absl::MakeSpan(buffer), /*max_descriptors=*/0);
@@ -71,23 +79,23 @@ std::optional<std::string> SessionConnection::Advance() {
   if (answer.ends) {
     answer.packet = RefusalPacket(absl::InvalidArgumentError(*answer.ends));
   } else {
-    answer = conversation_.Handle(absl::string_view(buffer.data(), packet->size));
+    answer = conversation_.Handle(absl::string_view(buffer.data(), packet->size),
+                                  all_unread_->Room(kMaxBlocksPerFetch));
   }
   return Send(answer);
 }
 
 std::optional<std::string> SessionConnection::Send(const Answer& answer) {
-  absl::StatusOr<SendResult> sent;
-  if (answer.exported != nullptr) {
-    sent = SendPacket(socket_, answer.packet, {answer.exported->fd()});
-    if (absl::IsResourceExhausted(sent.status())) {
-      // Too many descriptors of the daemon's user are on their way, whoever holds
-      // them up. The client can ask again; its session is no worse for it.
-      sent = SendPacket(socket_, RefusalPacket(absl::ResourceExhaustedError(absl::StrCat(
-                                     "fetch: ", sent.status().message(), "; try again later"))));
-    }
-  } else {
-    sent = SendPacket(socket_, answer.packet);
+  absl::InlinedVector<int, kMaxBlocksPerFetch> descriptors;
+  for (const auto& exported : answer.exported) descriptors.push_back(exported->fd());
+  absl::StatusOr<SendResult> sent = SendPacket(socket_, answer.packet, descriptors);
+  if (!descriptors.empty() && absl::IsResourceExhausted(sent.status())) {
+    // Too many descriptors of the daemon's user are on their way, whoever holds
+    // them up. The client can ask again; its session is no worse for it.
+    sent = SendPacket(socket_, RefusalPacket(absl::ResourceExhaustedError(absl::StrCat(
+                                   "fetch: ", sent.status().message(), "; try again later"))));
+  } else if (!descriptors.empty()) {
+    unread_ = all_unread_->Add(descriptors.size());
   }
   if (answer.ends) {
     DiscardRequests();

@@ -21,6 +21,10 @@ constexpr int kMaxAcceptsAtOnce = 16;
 // try costs a wake-up.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+// Looking at every connection takes a fraction of a millisecond where there are as
+// many as there may be: seldom enough to cost nobody anything.
+constexpr std::chrono::milliseconds kCountUnreadInterval{20};
+
 // Log lines at the start and end of sessions, and of what never became one. The
 // first are seldom left out, and only where somebody connects in a loop.
 constexpr uint32_t kSessionLogBurst = 1000;
@@ -33,6 +37,7 @@ v1::SessionLimits LimitsMessage(const SessionServerOptions& options) {
   limits.set_max_request_bytes(options.max_request_bytes);
   limits.set_max_blocks_per_call(options.max_blocks_per_call);
   limits.set_max_name_bytes(options.max_name_bytes);
+  limits.set_max_blocks_per_fetch(kMaxBlocksPerFetch);
   return limits;
 }
 
@@ -63,7 +68,8 @@ SessionLoop::SessionLoop(UniqueFd listener, Epoll epoll, Sessions& sessions,
       epoll_(std::move(epoll)),
       gate_(sessions, std::move(brokers), options.max_sessions),
       session_log_(logger, kSessionLogBurst, kSessionLogInterval),
-      failure_log_(logger, kFailureLogBurst, kFailureLogInterval) {}
+      failure_log_(logger, kFailureLogBurst, kFailureLogInterval),
+      unread_(options.few_unread_descriptors) {}
 
 void SessionLoop::Run() {
   bool stopping = false;
@@ -103,6 +109,7 @@ void SessionLoop::HandleSocket(Connections::iterator connection, uint32_t events
   if ((events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0) {
     return End(connection, "it closed the connection");
   }
+  CountUnread();
   const bool was_open = connection->second.session() != nullptr;
   const uint32_t waited_for = connection->second.WaitEvents();
   if (const auto why = connection->second.Advance()) return End(connection, *why);
@@ -133,6 +140,14 @@ void SessionLoop::HandleDeadlines() {
   }
 }
 
+void SessionLoop::CountUnread() {
+  if (unread_.Room(kMaxBlocksPerFetch) == kMaxBlocksPerFetch) return;
+  const Clock::time_point now = Clock::now();
+  if (now < count_unread_at_) return;
+  count_unread_at_ = now + kCountUnreadInterval;
+  for (auto& [key, connection] : connections_) connection.NoteRead();
+}
+
 void SessionLoop::AcceptSome() {
   for (int i = 0; i < kMaxAcceptsAtOnce && !accept_again_at_; ++i) {
     absl::StatusOr<UniqueFd> socket = AcceptUnix(listener_);
@@ -156,7 +171,7 @@ void SessionLoop::PauseAccepting(const absl::Status& why) {
 
 void SessionLoop::AddConnection(UniqueFd socket) {
   absl::StatusOr<SessionConnection> accepted =
-      SessionConnection::Accept(std::move(socket), gate_, limits_);
+      SessionConnection::Accept(std::move(socket), gate_, limits_, unread_);
   if (!accepted.ok()) {
     if (absl::IsResourceExhausted(accepted.status())) PauseAccepting(accepted.status());
     return;  // Otherwise it has gone already.

@@ -39,6 +39,10 @@ struct SessionServerOptions {
   uint32_t max_request_bytes = kMaxRequestBytes;
   uint32_t max_blocks_per_call = kMaxBlocksPerCall;
   uint32_t max_name_bytes = kMaxNameBytes;
+
+  // Descriptors that were sent and not read, of all sessions together, up to which
+  // several go in one packet; see UnreadDescriptors.
+  size_t few_unread_descriptors = 256;
 };
 
 // Everything that the session thread works on; see SessionServer. Used by that
@@ -73,6 +77,10 @@ class SessionLoop {
   void HandleSocket(Connections::iterator connection, uint32_t events);
   void HandleDeadlines();
 
+  // Where there is no room for several descriptors in one packet: looks which
+  // clients have read theirs.
+  void CountUnread();
+
   void AcceptSome();
   void AddConnection(UniqueFd socket);
   absl::Status Watch(Key key, const SessionConnection& connection);
@@ -94,6 +102,8 @@ class SessionLoop {
   // Ordered by key, which is by deadline, too: all get the same time.
   std::map<Key, Clock::time_point> waiting_for_hello_;
   std::optional<Clock::time_point> accept_again_at_;  // Set while not listening.
+  UnreadDescriptors unread_;
+  Clock::time_point count_unread_at_{};  // Not again before.
   // Last, so that the sessions in it end first.
   Connections connections_;
 };

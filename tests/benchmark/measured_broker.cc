@@ -16,6 +16,12 @@ namespace {
 constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
 constexpr absl::Duration kTimeout = absl::Seconds(5);
 
+absl::Status FetchAll(const std::vector<Lease>& leases) {
+  std::vector<const MemoryBlock*> blocks;
+  for (const Lease& lease : leases) blocks.push_back(lease.block().get());
+  return MemoryBlock::FetchAll(blocks);
+}
+
 }  // namespace
 
 v1::AllocateRequest MeasuredRequest() {
@@ -100,7 +106,7 @@ Case MeasuredBroker::HealthCheck() {
 Case MeasuredBroker::FetchAlone() {
   return {"Fetch of a descriptor", [this] {
             return TimeOf([&] {
-              return connection_->Fetch(held_.facts().block_id, CallLimits(kTimeout)).status();
+              return connection_->Fetch({held_.facts().block_id}, CallLimits(kTimeout)).status();
             });
           }};
 }
@@ -140,6 +146,7 @@ Case MeasuredBroker::LeasePlan() {
             const std::vector<AllocationRequest> requests(kArenas, {.size = kMeasuredBlockSize});
             const absl::StatusOr<absl::Duration> took = TimeOf([&]() -> absl::Status {
               HB_ASSIGN_OR_RETURN(leases, client_->AllocateAll(requests));
+              HB_RETURN_IF_ERROR(FetchAll(leases));
               for (const Lease& lease : leases) {
                 HB_ASSIGN_OR_RETURN(DeviceBuffer buffer, importer_->Import(*lease.block(), kUsage));
                 buffers.push_back(std::move(buffer));

@@ -37,7 +37,7 @@ std::string HelloPacket(const std::string& name, uint32_t major) {
 
 std::string FetchPacket(uint64_t block_id) {
   v1::SessionRequest request;
-  request.mutable_fetch()->set_block_id(block_id);
+  request.mutable_fetch()->add_block_ids(block_id);
   return request.SerializeAsString();
 }
 

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/types.h"
@@ -55,6 +57,13 @@ class HEAPBROKER_EXPORT MemoryBlock {
   //   UNAVAILABLE          the session has ended
   //   FAILED_PRECONDITION  this process was forked off the one that connected
   absl::StatusOr<int> fd(const CallOptions& call = {}) const;
+
+  // Asks for the descriptors of all `blocks` that have none yet, in as few messages as
+  // the daemon answers them in: sooner than one by one where a model has many blocks.
+  // Then `fd` of each answers at once. The blocks may be of several sessions. Errors of
+  // `fd`, the first that is met; descriptors that came before it are kept.
+  static absl::Status FetchAll(absl::Span<const MemoryBlock* const> blocks,
+                               const CallOptions& call = {});
 
  private:
   struct HEAPBROKER_LOCAL State;

@@ -52,6 +52,8 @@ TEST(CountLimitsTest, LeavesDescriptorsToPeersAndTwoToEachBlock) {
   EXPECT_EQ(MaxPeers(1000000, 1024), 128u);
   EXPECT_EQ(MaxPeers(1000000, 1 << 20), 1024u);
   EXPECT_EQ(MaxPeers(10, 1024), 10u);
+  // With one more of each session they stay below the limit.
+  EXPECT_LT(FewUnreadDescriptors(1024) + MaxPeers(1000000, 1024), 1024u);
 }
 
 TEST(CountLimitsTest, DevicesShareWhatIsTheProcesss) {

@@ -143,7 +143,7 @@ TEST_F(CallLimitsTest, AFetchThatWasCancelledLeavesTheSessionInOrder) {
   daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
     // Its answer comes after the end of the call.
     cancellation->Cancel();
-    return Refuse(5, "late answer " + std::to_string(request.fetch().block_id()));
+    return Refuse(5, "late answer " + std::to_string(request.fetch().block_ids(0)));
   });
   EXPECT_FALSE(lease_.fd({.cancellation = cancellation}).ok());
   EXPECT_THAT(other.fd(), StatusIs(StatusCode::kNotFound,

@@ -26,25 +26,12 @@
 #include "tests/support/process_facts.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wait_for.h"
-#include "tests/unit/client/fake_daemon.h"
+#include "tests/unit/client/client_fixture.h"
 
 namespace heapbroker {
 namespace {
 
 using ::testing::ElementsAre;
-
-class ClientTest : public testing::Test {
- protected:
-  ClientOptions Options() const { return {.name = "test", .runtime_dir = daemon_.runtime_dir()}; }
-  std::shared_ptr<Client> Connect() {
-    absl::StatusOr<std::shared_ptr<Client>> client = Client::Connect(Options());
-    EXPECT_THAT(client, IsOk());
-    return *client;
-  }
-
-  MemfdBlockSource source_;
-  FakeDaemon daemon_{source_};
-};
 
 TEST_F(ClientTest, SaysWhoItIsAndLearnsTheDevices) {
   ClientOptions options = Options();
@@ -274,7 +261,7 @@ TEST_F(ClientTest, AnAnswerThatComesTooLateIsNotTakenForTheNextOne) {
   daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
     MutexLock lock(mutex);
     while (!go_on) changed.Wait(mutex);
-    return Refuse(5, absl::StrCat("late answer ", request.fetch().block_id()));
+    return Refuse(5, absl::StrCat("late answer ", request.fetch().block_ids(0)));
   });
   EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kDeadlineExceeded, "did not answer"));
   ASSERT_OK_AND_ASSIGN(const Lease next, client->Allocate({.size = Bytes(1)}));
@@ -287,22 +274,6 @@ TEST_F(ClientTest, AnAnswerThatComesTooLateIsNotTakenForTheNextOne) {
                                   absl::StrCat("late answer ", next.facts().block_id)));
 }
 
-// The lowest number that a new descriptor would get becomes the limit.
-class DescriptorLimit {
- public:
-  DescriptorLimit() {
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const UniqueFd lowest(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    rlimit reached = before_;
-    reached.rlim_cur = static_cast<rlim_t>(lowest.get());
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &reached), 0);
-  }
-  ~DescriptorLimit() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
-
- private:
-  rlimit before_{};
-};
-
 TEST_F(ClientTest, AtTheDescriptorLimitAFetchFailsAndALaterOneWorks) {
   const std::shared_ptr<Client> client = Connect();
   ASSERT_OK_AND_ASSIGN(const Lease lease, client->Allocate({.size = Bytes(1)}));
@@ -310,8 +281,8 @@ TEST_F(ClientTest, AtTheDescriptorLimitAFetchFailsAndALaterOneWorks) {
   const UniqueFd prepared(open("/dev/null", O_RDONLY | O_CLOEXEC));
   daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
     SessionAnswer answer;
-    answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
-    answer.borrowed_fd = prepared.get();
+    answer.reply.mutable_fetched()->add_block_ids(request.fetch().block_ids(0));
+    answer.borrowed_fds = {prepared.get()};
     return answer;
   });
   {
@@ -326,14 +297,14 @@ TEST_F(ClientTest, AFetchedMessageWithoutADescriptorIsAnError) {
   ASSERT_OK_AND_ASSIGN(const Lease lease, client->Allocate({.size = Bytes(1)}));
   daemon_.session_socket().AnswerWith([](const v1::SessionRequest& request) {
     SessionAnswer answer;
-    answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
+    answer.reply.mutable_fetched()->add_block_ids(request.fetch().block_ids(0));
     return answer;
   });
-  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kInternal, "no descriptor"));
+  EXPECT_THAT(lease.fd(), StatusIs(absl::StatusCode::kInternal, "0 descriptors for 1 blocks"));
   daemon_.session_socket().AnswerWith([](const v1::SessionRequest&) {
     SessionAnswer answer;
-    answer.reply.mutable_fetched()->set_block_id(999);
-    answer.fd.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    answer.reply.mutable_fetched()->add_block_ids(999);
+    answer.fds.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
     return answer;
   });
   const size_t before = OpenDescriptorCount(getpid()).value();
@@ -350,8 +321,8 @@ TEST_F(ClientTest, AFailedImportDoesNotCloseWhatWasFetchedUnderItsNumber) {
   ASSERT_OK_AND_ASSIGN(const Lease again, client->Allocate({.size = Bytes(1)}));
   daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
     SessionAnswer answer;
-    answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
-    answer.borrowed_fd = original;
+    answer.reply.mutable_fetched()->add_block_ids(request.fetch().block_ids(0));
+    answer.borrowed_fds = {original};
     return answer;
   });
   KcmpComparer kcmp;

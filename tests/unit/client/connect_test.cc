@@ -159,7 +159,7 @@ TEST_F(HelloTest, AnotherMinorVersionIsFine) {
 TEST_F(HelloTest, AnAnswerThatIsNoWelcomeIsInternal) {
   EXPECT_THAT(ConnectTo([](const v1::SessionRequest&) {
                 SessionAnswer answer;
-                answer.reply.mutable_fetched()->set_block_id(1);
+                answer.reply.mutable_fetched()->add_block_ids(1);
                 return answer;
               }),
               StatusIs(absl::StatusCode::kInternal, "something else"));

@@ -33,13 +33,7 @@ SessionAnswer Welcome(const v1::Device& device, uint32_t device_count, const std
     welcome.mutable_devices(static_cast<int>(i))->set_index(i);
   }
   welcome.mutable_limits()->set_max_blocks_per_call(4);
-  return answer;
-}
-
-SessionAnswer Fetched(uint64_t block_id, UniqueFd fd) {
-  SessionAnswer answer;
-  answer.reply.mutable_fetched()->set_block_id(block_id);
-  answer.fd = std::move(fd);
+  welcome.mutable_limits()->set_max_blocks_per_fetch(3);
   return answer;
 }
 
@@ -117,12 +111,16 @@ FakeDaemon::~FakeDaemon() { Stop(); }
 SessionAnswer FakeDaemon::Answer(const v1::SessionRequest& request) {
   MutexLock lock(mutex_);
   if (request.has_hello()) return Welcome(source_.Device(), device_count_, token_, session_id_);
-  const uint64_t id = request.fetch().block_id();
-  const auto found = leased_.find(id);
-  if (found == leased_.end()) return Refuse(5, "no such block");
-  absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
-  if (!copy.ok()) return Refuse(13, copy.status().ToString());
-  return Fetched(id, *std::move(copy));
+  SessionAnswer answer;
+  for (const uint64_t id : request.fetch().block_ids()) {
+    const auto found = leased_.find(id);
+    if (found == leased_.end()) return Refuse(5, "no such block");
+    absl::StatusOr<UniqueFd> copy = DuplicateFd(found->second.get());
+    if (!copy.ok()) return Refuse(13, copy.status().ToString());
+    answer.reply.mutable_fetched()->add_block_ids(id);
+    answer.fds.push_back(*std::move(copy));
+  }
+  return answer;
 }
 
 void FakeDaemon::Stop() {

@@ -110,8 +110,9 @@ bool FakeSessionSocket::Serve(const UniqueFd& connection) {
   const SessionAnswer answer = answerer(request);
   if (answer.then == SessionAnswer::Then::kHangUp) return false;
   if (answer.then == SessionAnswer::Then::kIgnore) return true;
-  const int fd = answer.borrowed_fd >= 0 ? answer.borrowed_fd : answer.fd.get();
-  const absl::Span<const int> fds = fd < 0 ? absl::Span<const int>() : absl::MakeConstSpan(&fd, 1);
+  std::vector<int> fds;
+  for (const UniqueFd& fd : answer.fds) fds.push_back(fd.get());
+  fds.insert(fds.end(), answer.borrowed_fds.begin(), answer.borrowed_fds.end());
   return SendPacket(connection, answer.reply.SerializeAsString(), fds).ok();
 }
 

@@ -22,14 +22,14 @@ inline constexpr char kFakeToken[] = "0123456789abcdef";
 // What to do with one request.
 struct SessionAnswer {
   enum class Then {
-    kSend,    // `reply`, with the descriptor where there is one.
+    kSend,    // `reply`, with the descriptors where there are any.
     kIgnore,  // Nothing.
     kHangUp,  // Close the connection.
   };
   Then then = Then::kSend;
   v1::SessionReply reply;
-  UniqueFd fd;
-  int borrowed_fd = -1;  // Sent instead of `fd`, and left open.
+  std::vector<UniqueFd> fds;
+  std::vector<int> borrowed_fds;  // Sent after those, and left open.
 };
 
 SessionAnswer Refuse(uint32_t code, const std::string& message);

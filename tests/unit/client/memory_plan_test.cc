@@ -90,17 +90,18 @@ TEST_F(MemoryPlanTest, KeepsNothingWhereAnImportFails) {
   ASSERT_EQ(pipe(ends), 0);
   const UniqueFd no_memory(ends[0]);
   const UniqueFd other_end(ends[1]);
-  // The segment's two blocks are imported first, and are what they should be.
+  // The segment's two blocks are fetched first, and are what they should be; of the
+  // others the first ones are.
   std::atomic<int> fetches = 0;
   daemon_.session_socket().AnswerWith([&](const v1::SessionRequest& request) {
-    if (++fetches <= 3) return daemon_.Answer(request);
+    if (++fetches <= 2) return daemon_.Answer(request);
     SessionAnswer answer;
-    answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
-    answer.fd = DuplicateFd(no_memory.get()).value();
+    answer.reply.mutable_fetched()->add_block_ids(request.fetch().block_ids(0));
+    answer.fds.push_back(DuplicateFd(no_memory.get()).value());
     return answer;
   });
   EXPECT_THAT(Create(everything_), StatusIs(StatusCode::kFailedPrecondition, "is a pipe"));
-  EXPECT_EQ(fetches, 4);
+  EXPECT_EQ(fetches, 3);
   ExpectNothingKept();
 }
 

@@ -53,8 +53,8 @@ class VulkanImporterTest : public VulkanFixture {
   void AnswerFetchesWith(const UniqueFd& fd) {
     daemon_.session_socket().AnswerWith([&fd](const v1::SessionRequest& request) {
       SessionAnswer answer;
-      answer.reply.mutable_fetched()->set_block_id(request.fetch().block_id());
-      answer.fd = DuplicateFd(fd.get()).value();
+      answer.reply.mutable_fetched()->add_block_ids(request.fetch().block_ids(0));
+      answer.fds.push_back(DuplicateFd(fd.get()).value());
       return answer;
     });
   }

@@ -74,7 +74,7 @@ TEST_F(ConversationTest, AHelloIsWelcomedWithTokenDevicesAndLimits) {
   Conversation conversation = Begin();
   const Answer answer = conversation.Handle(HelloPacket("classifier"));
   EXPECT_FALSE(answer.ends.has_value());
-  EXPECT_EQ(answer.exported, nullptr);
+  EXPECT_TRUE(answer.exported.empty());
   const v1::SessionReply reply = Parse(answer);
   ASSERT_TRUE(reply.has_welcome());
   EXPECT_EQ(reply.welcome().protocol_major(), kProtocolMajor);
@@ -204,9 +204,52 @@ TEST_F(ConversationTest, ALeasedBlockIsFetchedWithItsDescriptor) {
   const BlockId block = core_.Lease(SessionId(welcome.welcome().session_id()));
   const Answer answer = conversation.Handle(FetchPacket(block));
   EXPECT_FALSE(answer.ends.has_value());
-  ASSERT_NE(answer.exported, nullptr);
-  EXPECT_GE(answer.exported->fd(), 0);
-  EXPECT_EQ(Parse(answer).fetched().block_id(), block.value());
+  ASSERT_EQ(answer.exported.size(), 1u);
+  EXPECT_GE(answer.exported[0]->fd(), 0);
+  EXPECT_EQ(Parse(answer).fetched().block_ids(0), block.value());
+}
+
+TEST_F(ConversationTest, SeveralBlocksAreFetchedAtOnceInTheirOrder) {
+  Conversation conversation = Begin();
+  const SessionId session(Parse(conversation.Handle(HelloPacket())).welcome().session_id());
+  std::vector<BlockId> blocks;
+  for (uint32_t i = 0; i < kMaxBlocksPerFetch; ++i) blocks.push_back(core_.Lease(session));
+  std::swap(blocks[0], blocks[5]);
+  const std::string packet = FetchPacket(blocks);
+  for (const size_t most : {size_t{kMaxBlocksPerFetch}, size_t{3}, size_t{1}}) {
+    const Answer answer = conversation.Handle(packet, most);
+    ASSERT_EQ(answer.exported.size(), most);
+    const v1::SessionReply reply = Parse(answer);
+    ASSERT_EQ(static_cast<size_t>(reply.fetched().block_ids_size()), most);
+    for (size_t i = 0; i < most; ++i) {
+      EXPECT_EQ(reply.fetched().block_ids(static_cast<int>(i)), blocks[i].value());
+      EXPECT_EQ(answer.exported[i], core_.broker.Fetch(session, blocks[i]).value().exported);
+    }
+  }
+}
+
+TEST_F(ConversationTest, OneBlockThatItMayNotHaveRefusesAll) {
+  Conversation conversation = Begin();
+  const SessionId session(Parse(conversation.Handle(HelloPacket())).welcome().session_id());
+  const Answer answer =
+      conversation.Handle(FetchPacket({core_.Lease(session), BlockId(77), core_.Lease(session)}));
+  EXPECT_TRUE(answer.exported.empty());
+  EXPECT_FALSE(answer.ends.has_value());
+  EXPECT_EQ(CodeOf(Parse(answer)), absl::StatusCode::kNotFound);
+  EXPECT_THAT(Parse(answer).refusal().message(), testing::HasSubstr("77"));
+}
+
+TEST_F(ConversationTest, AFetchOfNoneOrOfTooManyIsRefused) {
+  Conversation conversation = Begin();
+  const SessionId session(Parse(conversation.Handle(HelloPacket())).welcome().session_id());
+  const BlockId block = core_.Lease(session);
+  for (const size_t count : {size_t{0}, size_t{kMaxBlocksPerFetch + 1}, size_t{400}}) {
+    const Answer answer = conversation.Handle(FetchPacket(std::vector<BlockId>(count, block)));
+    EXPECT_TRUE(answer.exported.empty());
+    EXPECT_FALSE(answer.ends.has_value());
+    EXPECT_EQ(CodeOf(Parse(answer)), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Parse(answer).refusal().message(), testing::HasSubstr("allowed are 1 to 16"));
+  }
 }
 
 TEST_F(ConversationTest, AnotherSessionsBlockIsAnsweredAsAnUnknownOne) {
@@ -381,8 +424,8 @@ TEST_F(TwoDevicesConversationTest, ABlockIsFetchedFromTheDeviceThatItIsOn) {
   EXPECT_NE(first, second);
   for (const BlockId block : {first, second}) {
     const Answer answer = conversation.Handle(FetchPacket(block));
-    EXPECT_EQ(Parse(answer).fetched().block_id(), block.value());
-    EXPECT_NE(answer.exported, nullptr);
+    EXPECT_EQ(Parse(answer).fetched().block_ids(0), block.value());
+    EXPECT_EQ(answer.exported.size(), 1u);
   }
   // Of no device, and of one where it holds nothing.
   for (const uint64_t unknown : {second.value() + 1, second.value() + kMaxDevices}) {

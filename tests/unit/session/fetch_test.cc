@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,7 +35,7 @@ TEST_F(FetchTest, TheDescriptorIsThatOfTheBlock) {
   const BlockId small = core_.Lease(session, KiB(64));
   const BlockId large = core_.Lease(session, KiB(128));
   const ReceivedReply reply = client.Fetch(large);
-  EXPECT_EQ(reply.message.fetched().block_id(), large.value());
+  EXPECT_EQ(reply.message.fetched().block_ids(0), large.value());
   ASSERT_EQ(reply.descriptors.size(), 1u);
   EXPECT_EQ(Content(reply.descriptors[0]), absl::StrCat(KiB(128).count()));
   EXPECT_EQ(Content(client.Fetch(small).descriptors.at(0)), absl::StrCat(KiB(64).count()));
@@ -67,10 +68,67 @@ TEST_F(FetchTest, OneThatReadsNothingHasOneDescriptorUnreadAndHoldsUpNobody) {
   for (int i = 0; i < kMany; ++i) {
     const ReceivedReply reply = slow.Receive();
     ASSERT_EQ(reply.descriptors.size(), 1u) << i;
-    ASSERT_EQ(reply.message.fetched().block_id(), theirs.value()) << i;
+    ASSERT_EQ(reply.message.fetched().block_ids(0), theirs.value()) << i;
   }
   asker.join();
   EXPECT_EQ(slow.UnreadBytes(), 0);
+}
+
+TEST_F(FetchTest, SeveralDescriptorsComeInOnePacketInTheirOrder) {
+  SessionClient client = Connect();
+  const SessionId session = client.Open();
+  std::vector<BlockId> blocks;
+  for (uint64_t i = 0; i < kMaxBlocksPerFetch; ++i) {
+    blocks.push_back(core_.Lease(session, KiB(64 * (1 + i))));
+  }
+  const ReceivedReply reply = client.Fetch(blocks);
+  ASSERT_EQ(reply.descriptors.size(), blocks.size());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_EQ(Content(reply.descriptors[i]), absl::StrCat(KiB(64 * (1 + i)).count()));
+  }
+}
+
+// With room for five unread descriptors.
+class FewUnreadTest : public SessionServerTest {
+ protected:
+  FewUnreadTest() : SessionServerTest({.few_unread_descriptors = 5}) {}
+
+  // A new session that asks for the descriptors of three blocks.
+  std::unique_ptr<SessionClient> Ask() {
+    auto client = std::make_unique<SessionClient>(path_);
+    const SessionId session = client->Open();
+    std::vector<BlockId> blocks;
+    for (int i = 0; i < 3; ++i) blocks.push_back(core_.Lease(session));
+    client->Send(FetchPacket(blocks));
+    EXPECT_TRUE(WaitReadable(client->socket(), absl::Seconds(10)).ok());
+    return client;
+  }
+  static size_t Read(const std::unique_ptr<SessionClient>& client) {
+    return client->Receive().descriptors.size();
+  }
+};
+
+TEST_F(FewUnreadTest, ThereIsRoomForSeveralOnlyWhileFewAreUnread) {
+  const auto first = Ask();
+  const auto second = Ask();
+  const auto third = Ask();
+  const auto fourth = Ask();
+  EXPECT_EQ(Read(fourth), 1u);
+  EXPECT_EQ(Read(third), 1u);
+  EXPECT_EQ(Read(second), 2u);
+  EXPECT_EQ(Read(first), 3u);
+}
+
+TEST_F(FewUnreadTest, WhatWasReadOrWhoseReaderHasGoneMakesRoom) {
+  auto first = Ask();
+  const auto second = Ask();
+  // Nothing tells the daemon that it was read, but it looks.
+  EXPECT_EQ(Read(first), 3u);
+  EXPECT_TRUE(WaitFor([&] { return Read(Ask()) == 3; }));
+  EXPECT_EQ(Read(second), 2u);
+  auto gone = Ask();
+  gone.reset();
+  EXPECT_TRUE(WaitFor([&] { return Read(Ask()) == 3; }));
 }
 
 TEST_F(FetchTest, RepliesComeInTheOrderOfTheRequests) {
@@ -84,7 +142,7 @@ TEST_F(FetchTest, RepliesComeInTheOrderOfTheRequests) {
   for (int i = 0; i < 100; ++i) {
     const ReceivedReply reply = client.Receive();
     ASSERT_EQ(reply.message.has_refusal(), i % 3 == 2) << i;
-    ASSERT_EQ(reply.message.fetched().block_id(), i % 3 == 2 ? 0 : blocks[i % 10].value()) << i;
+    if (i % 3 != 2) ASSERT_EQ(reply.message.fetched().block_ids(0), blocks[i % 10].value()) << i;
   }
 }
 

@@ -32,9 +32,10 @@ std::string HelloPacket(const std::string& name, bool observer) {
   return request.SerializeAsString();
 }
 
-std::string FetchPacket(BlockId block) {
+std::string FetchPacket(absl::Span<const BlockId> blocks) {
   v1::SessionRequest request;
-  request.mutable_fetch()->set_block_id(block.value());
+  request.mutable_fetch();
+  for (const BlockId block : blocks) request.mutable_fetch()->add_block_ids(block.value());
   return request.SerializeAsString();
 }
 
@@ -55,7 +56,7 @@ ReceivedReply SessionClient::Receive() {
   EXPECT_TRUE(readable.ok()) << readable;
   if (!readable.ok()) return reply;
   std::array<char, 16384> buffer;
-  absl::StatusOr<ReceivedPacket> packet = ReceivePacket(socket_, absl::MakeSpan(buffer), 8);
+  absl::StatusOr<ReceivedPacket> packet = ReceivePacket(socket_, absl::MakeSpan(buffer), 32);
   // Closing with requests unread is told as an error.
   if (!packet.ok() || packet->kind == ReceivedPacket::Kind::kEnd) {
     reply.ended = true;
@@ -74,8 +75,8 @@ SessionId SessionClient::Open(const std::string& name, bool observer) {
   return SessionId(reply.message.welcome().session_id());
 }
 
-ReceivedReply SessionClient::Fetch(BlockId block) {
-  Send(FetchPacket(block));
+ReceivedReply SessionClient::Fetch(absl::Span<const BlockId> blocks) {
+  Send(FetchPacket(blocks));
   return Receive();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "common/base/ids.h"
 #include "common/posix/unique_fd.h"
 #include "daemon/session/session_server.h"
@@ -21,7 +22,8 @@
 namespace heapbroker {
 
 std::string HelloPacket(const std::string& name = "test", bool observer = false);
-std::string FetchPacket(BlockId block);
+std::string FetchPacket(absl::Span<const BlockId> blocks);
+inline std::string FetchPacket(BlockId block) { return FetchPacket({&block, 1}); }
 
 struct ReceivedReply {
   bool ended = false;  // The daemon closed the connection; nothing else is set.
@@ -42,7 +44,8 @@ class SessionClient {
   // Says hello; returns the session's id, or none when it was not welcomed.
   SessionId Open(const std::string& name = "test", bool observer = false);
   // Asks for a block's descriptor and reads the reply.
-  ReceivedReply Fetch(BlockId block);
+  ReceivedReply Fetch(BlockId block) { return Fetch({&block, 1}); }
+  ReceivedReply Fetch(absl::Span<const BlockId> blocks);
   // Reads until the daemon has closed the connection. False if it does not.
   bool IsDropped();
   // Bytes of replies that are there to be read.
