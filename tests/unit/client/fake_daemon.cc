@@ -67,9 +67,9 @@ v1::Device MemfdBlockSource::Device() const {
   return device;
 }
 
-absl::Status NoMemoryError(const std::string& message) {
+absl::Status NoMemoryError(const std::string& message, const v1::MemoryRefusal& refusal) {
   google::rpc::Status details;
-  details.add_details()->PackFrom(v1::MemoryRefusal());
+  details.add_details()->PackFrom(refusal);
   absl::Status status = absl::ResourceExhaustedError(message);
   SetStatusDetails(status, details.SerializeAsString());
   return status;

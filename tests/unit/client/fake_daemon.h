@@ -49,7 +49,7 @@ class MemfdBlockSource final : public BlockSource {
 };
 
 // As a daemon says that it has no memory: RefusalOf finds out about it.
-absl::Status NoMemoryError(const std::string& message);
+absl::Status NoMemoryError(const std::string& message, const v1::MemoryRefusal& refusal = {});
 
 // Grants everything, keeps segments by name, and notes what it was asked.
 // Thread-safe.
