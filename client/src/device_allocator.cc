@@ -212,6 +212,7 @@ absl::StatusOr<Block> DeviceAllocator::State::LeaseBlock(Bytes size,
                                                          std::optional<absl::Duration> max_wait,
                                                          const CallLimits& limits) {
   const AllocationRequest request{.size = size,
+                                  .alignment = kMaxBlockAlignment,
                                   .memory = options_.memory,
                                   .handle_type = options_.handle_type,
                                   .device_address = options_.device_address};

@@ -75,6 +75,7 @@ TEST_F(DeviceAllocatorTest, CutsOneBlockAsLongAsThereIsRoom) {
   std::memset(HostOf(second), 2, 1000);
   EXPECT_EQ(HostOf(first)[999], 1);
   EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  EXPECT_EQ(daemon_.last_allocate().blocks(0).alignment(), kMaxBlockAlignment.count());
   const DeviceAllocatorStats stats = allocator->stats();
   EXPECT_EQ(stats.leased, KiB(64));
   EXPECT_EQ(stats.allocated, KiB(2));
