@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/src/buffer_ranges.h"
 #include "client/transport/cancel_hook.h"
+#include "client/transport/start_thread.h"
 #include "common/base/status_macros.h"
 
 namespace heapbroker {
@@ -25,6 +26,13 @@ std::optional<std::chrono::nanoseconds> Finite(absl::Duration duration) {
 
 void Append(std::vector<BlockStore::Block>& to, std::vector<BlockStore::Block> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// As the session that it is of has it: the client may be in the next one by now.
+uint32_t HeapOf(const MemoryBlock& block) {
+  const std::vector<BrokerMemoryType>& types = block.device().memory_types;
+  const uint32_t type = block.facts().memory_type_index;
+  return type < types.size() ? types[type].heap_index : 0;
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ absl::Status BlockStore::Start(WatchHandlers handlers) {
     if (next) next(status);
   };
   HB_ASSIGN_OR_RETURN(watch_, client_.Watch(std::move(watching)));
-  thread_ = std::thread([this] { Run(); });
+  HB_ASSIGN_OR_RETURN(thread_, StartThread([this] { Run(); }));
   return absl::OkStatus();
 }
 
@@ -103,15 +111,8 @@ absl::StatusOr<BlockStore::Block> BlockStore::LeaseBlock(const AllocationRequest
   block->size = facts.size;
   block->bytes = facts.allocation_size;
   block->device_index = facts.device_index;
-  block->heap_index = HeapOf(facts);
+  block->heap_index = HeapOf(*block->lease.block());
   return block;
-}
-
-uint32_t BlockStore::HeapOf(const ImportFacts& facts) const {
-  const std::vector<BrokerDevice> devices = client_.devices();
-  if (facts.device_index >= devices.size()) return 0;
-  const std::vector<BrokerMemoryType>& types = devices[facts.device_index].memory_types;
-  return facts.memory_type_index < types.size() ? types[facts.memory_type_index].heap_index : 0;
 }
 
 void BlockStore::Leave(Block block) {
@@ -209,8 +210,9 @@ void BlockStore::Answer(const GiveBackRequest& request) {
     report_changed_ = true;
     ++giving_back_;
   }
-  // Nobody is left to hear of errors.
-  Return(std::move(blocks)).IgnoreError();
+  // The daemon waits no longer than that, and what follows is told on the same thread.
+  // What is left then goes later; nobody is there to hear of errors.
+  Return(std::move(blocks), {.timeout = request.time}).IgnoreError();
 }
 
 void BlockStore::SessionLost() {

@@ -89,7 +89,6 @@ class BlockStore {
   // The daemon is told nothing more, and asks for nothing: what is kept from now on would
   // count as in use.
   void WatchEnded();
-  uint32_t HeapOf(const ImportFacts& facts) const;
 
   Client client_;
   VulkanImporter& importer_;

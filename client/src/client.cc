@@ -106,14 +106,15 @@ absl::StatusOr<Segment> Client::OpenSegment(const SegmentOptions& options) {
   Segment::Attachment attachment{.id = response.segment_id(),
                                  .name = options.name,
                                  .writer = response.writer(),
-                                 .size = Bytes(response.size())};
+                                 .size = Bytes(response.size()),
+                                 .device_index = options.device_index};
   if (response.has_checksum()) attachment.checksum = FromMessage(response.checksum());
   const absl::StatusOr<std::vector<ImportFacts>> blocks =
       FromMessage(response.blocks(), connection->devices().size());
   if (!blocks.ok()) {
     // Others would wait for a writer that does not know that it is one.
-    connection->CloseSegment(response.segment_id(), CallLimits(connection->call_timeout()))
-        .IgnoreError();
+    connection->CloseSegmentLater({options.device_index, options.name}, response.segment_id(),
+                                  !response.writer());
     return blocks.status();
   }
   for (const ImportFacts& facts : *blocks) {

@@ -24,11 +24,16 @@ namespace heapbroker {
 class SegmentAllocator final : public ConstantAllocator {
  public:
   // Imports the segment's blocks. `importer` must outlive it. A segment that is
-  // not attached makes an allocator of size zero. `limits` are for the imports.
+  // not attached makes an allocator of size zero. `limits` are for the imports; after an
+  // error the segment is closed as by CloseLater.
   static absl::StatusOr<std::unique_ptr<SegmentAllocator>> Create(const Client& client,
                                                                   VulkanImporter& importer,
                                                                   Segment segment,
                                                                   const CallLimits& limits);
+
+  // Ends it without waiting for the daemon: nothing of it can be used any more. Its
+  // buffers must not be acquired.
+  void CloseLater();
 
   // In the segment's order. Whoever made the allocator acquires them before use,
   // and releases them at the end.
@@ -38,17 +43,18 @@ class SegmentAllocator final : public ConstantAllocator {
   bool must_fill() const override { return segment_.is_writer(); }
   const std::vector<Bytes>& block_starts() const override { return run_.starts(); }
   absl::StatusOr<BufferRange> get_offset_address(Bytes offset, Bytes size) const override;
-  absl::Status Write(Bytes offset, const void* data, Bytes size) override;
-  absl::Status Seal() override;
+  absl::Status Write(Bytes offset, const void* data, Bytes size, const CallOptions& call) override;
+  absl::Status Seal(const CallOptions& call) override;
   Checksum checksum() const override { return segment_.checksum().value_or(Checksum{}); }
-  absl::Status Verify() override;
+  absl::Status Verify(const CallOptions& call) override;
 
  private:
   SegmentAllocator(VulkanImporter& importer, Segment segment, BlockRun run,
                    std::unique_ptr<Transfers> transfers);
 
   absl::Status CheckFilling(absl::string_view what) const;
-  absl::StatusOr<Checksum> ComputeChecksum();
+  absl::Status Import(const CallLimits& limits);
+  absl::StatusOr<Checksum> ComputeChecksum(const CallLimits& limits);
 
   VulkanImporter& importer_;
   Segment segment_;

@@ -75,6 +75,18 @@ std::string KindOf(const DeviceAllocatorOptions& options) {
                       " ", TextOf(options.memory));
 }
 
+// The largest block that there is room for; unset where that is not what was missing.
+std::optional<Bytes> RoomFor(const MemoryRefusal& refusal) {
+  switch (refusal.limit) {
+    case MemoryRefusal::Limit::kHeapBudget:
+    case MemoryRefusal::Limit::kMaxAllocationSize:
+    case MemoryRefusal::Limit::kDriver:
+      return Bytes(refusal.largest_now);
+    default:
+      return std::nullopt;
+  }
+}
+
 // What a block must have so that the request fits in it, wherever it lies.
 std::optional<Bytes> NeededFor(Bytes size, Bytes alignment, Bytes granularity) {
   const std::optional<Bytes> rounded = AlignUp(size, granularity);
@@ -147,8 +159,12 @@ absl::StatusOr<Ranges::Place> DeviceAllocator::State::Allocate(Bytes size, Bytes
   if (const std::optional<Ranges::Place> place = Cut(size, alignment)) return *place;
   const CallLimits limits = store_.LimitsOf(call);
   TurnHolder turn(growing_, limits, "another thread leased a block");
-  HB_RETURN_IF_ERROR(turn.status());
-  return Grow(size, alignment, limits);
+  const absl::StatusOr<Ranges::Place> grown =
+      turn.status().ok() ? Grow(size, alignment, limits) : turn.status();
+  if (grown.ok()) return grown;
+  // Somebody may have freed enough while this thread waited, which nobody tells it.
+  if (const std::optional<Ranges::Place> place = Cut(size, alignment)) return *place;
+  return grown;
 }
 
 absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes alignment,
@@ -169,7 +185,11 @@ absl::StatusOr<Ranges::Place> DeviceAllocator::State::Grow(Bytes size, Bytes ali
 }
 
 absl::StatusOr<Block> DeviceAllocator::State::NextBlock(Bytes needed, const CallLimits& limits) {
+  std::optional<Bytes> most;  // That the last refusal leaves room for.
   for (const Bytes step : BlockSteps(StepLimits(), Bytes(leased_.load()), needed)) {
+    // For each question the daemon may wait until clients have given back what they keep
+    // idle, or have not.
+    if (most && step > *most && step != needed) continue;
     absl::StatusOr<Block> block = LeaseBlock(step, absl::ZeroDuration(), limits);
     if (!absl::IsResourceExhausted(block.status())) return block;
     const std::optional<MemoryRefusal> refusal = RefusalOf(block.status());
@@ -180,6 +200,7 @@ absl::StatusOr<Block> DeviceAllocator::State::NextBlock(Bytes needed, const Call
       break;
     }
     if (step == needed && refusal->never_fits) return block;
+    most = RoomFor(*refusal);
   }
   // Memory of another kind may be what is missing. What goes wrong there, the request
   // after it is told as well.
@@ -191,6 +212,7 @@ absl::StatusOr<Block> DeviceAllocator::State::LeaseBlock(Bytes size,
                                                          std::optional<absl::Duration> max_wait,
                                                          const CallLimits& limits) {
   const AllocationRequest request{.size = size,
+                                  .alignment = kMaxBlockAlignment,
                                   .memory = options_.memory,
                                   .handle_type = options_.handle_type,
                                   .device_address = options_.device_address};

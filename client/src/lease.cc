@@ -82,16 +82,20 @@ absl::Status ReleaseAll(std::vector<Lease> leases, const CallOptions& call) {
     if (!limits) limits.emplace(call, called.first->call_timeout());
     const absl::Status status = called.first->Release(ids, *limits);
     first.Update(status);
-    // One unknown lease refuses its whole call: then each goes by itself, by its
-    // destructor. After any other error that would only take long.
-    if (absl::IsNotFound(status)) continue;
+    bool later = !status.ok() && !absl::IsNotFound(status);
     for (Lease& lease : leases) {
       if (!lease.held() || target(lease) != called) continue;
       if (status.ok()) {
         lease.Forget();
-      } else {
-        lease.ReleaseLater();
+        continue;
       }
+      // One unknown lease refuses its whole call: then each goes by itself. After any
+      // other error that would only take long.
+      if (!later) {
+        const absl::Status released = lease.Release(LeftOf(*limits));
+        later = !released.ok() && !absl::IsNotFound(released);
+      }
+      lease.ReleaseLater();
     }
   }
   return first;

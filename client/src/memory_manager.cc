@@ -40,6 +40,12 @@ struct MemoryManager::State {
   explicit State(VulkanImporter& vulkan_importer) : importer(vulkan_importer) {}
   ~State();
 
+  // All but the allocators that make no call.
+  absl::Status Make(Client& client, const MemoryPlan& plan);
+  // Gives back what was made so far, without waiting for the daemon: whoever makes a plan
+  // has no more time than it said.
+  void GiveBackLater();
+
   absl::Status LeaseAndImport(Client& client, const MemoryPlan& plan, const CallLimits& limits);
   absl::Status Acquire();
   void MakeAllocators(const Client& client, const MemoryPlan& plan);
@@ -101,6 +107,26 @@ void MemoryManager::State::MakeAllocators(const Client& client, const MemoryPlan
                                       FurtherOptionsOf(plan)));
 }
 
+absl::Status MemoryManager::State::Make(Client& client, const MemoryPlan& plan) {
+  Segment segment;
+  if (!plan.constant.name.empty()) {
+    HB_ASSIGN_OR_RETURN(segment, client.OpenSegment(SegmentOf(plan)));
+  }
+  // Waiting for whoever fills the segment has a time of its own.
+  const CallLimits limits(plan.options.timeout.value_or(client.call_timeout()),
+                          plan.options.cancellation);
+  HB_ASSIGN_OR_RETURN(constant,
+                      SegmentAllocator::Create(client, importer, std::move(segment), limits));
+  HB_RETURN_IF_ERROR(LeaseAndImport(client, plan, limits));
+  return Acquire();
+}
+
+void MemoryManager::State::GiveBackLater() {
+  leased.clear();
+  for (Lease& lease : leases) lease.ReleaseLater();
+  if (constant != nullptr) constant->CloseLater();
+}
+
 MemoryManager::State::~State() {
   // Nobody is left to hear of errors; the memory goes back in any case.
   importer.ReleaseAll(acquired).IgnoreError();
@@ -118,19 +144,12 @@ absl::StatusOr<std::unique_ptr<MemoryManager>> MemoryManager::Create(const Clien
                                                                      const MemoryPlan& plan) {
   HB_RETURN_IF_ERROR(CheckPlan(plan));
   Client session = client;
-  // Gives everything back on the way out, unless all of it is there.
   auto state = std::make_unique<State>(importer);
-  Segment segment;
-  if (!plan.constant.name.empty()) {
-    HB_ASSIGN_OR_RETURN(segment, session.OpenSegment(SegmentOf(plan)));
+  const absl::Status made = state->Make(session, plan);
+  if (!made.ok()) {
+    state->GiveBackLater();
+    return made;
   }
-  // Waiting for whoever fills the segment has a time of its own.
-  const CallLimits limits(plan.options.timeout.value_or(session.call_timeout()),
-                          plan.options.cancellation);
-  HB_ASSIGN_OR_RETURN(state->constant,
-                      SegmentAllocator::Create(session, importer, std::move(segment), limits));
-  HB_RETURN_IF_ERROR(state->LeaseAndImport(session, plan, limits));
-  HB_RETURN_IF_ERROR(state->Acquire());
   state->MakeAllocators(session, plan);
   return std::unique_ptr<MemoryManager>(new MemoryManager(std::move(state)));
 }

@@ -14,6 +14,7 @@
 #include "client/transport/connection.h"
 #include "client/transport/convert.h"
 #include "client/transport/session_keeper.h"
+#include "client/transport/start_thread.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/base/steady_time.h"
@@ -27,8 +28,8 @@ namespace {
 
 // Ends of a stream that the daemon has not ended itself, as far as anyone can tell. A
 // server that shuts down cancels its calls, perhaps before the session has ended; and
-// RESOURCE_EXHAUSTED is a process that had no descriptor left to reach the daemon, or a
-// watch that said too much at once, both of which pass.
+// RESOURCE_EXHAUSTED is a process that had no descriptor left to reach the daemon, or
+// could have no thread to write, or a watch that said too much at once, all of which pass.
 bool MayBeTheConnections(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsUnknown(status) || absl::IsInternal(status) ||
          absl::IsCancelled(status) || absl::IsResourceExhausted(status);
@@ -87,12 +88,17 @@ absl::Status MemoryWatch::State::Follow(Connection& connection) {
   if (hook.cancelled() || loss_hook.cancelled()) return absl::CancelledError("ended already");
   SetStreamEnded(false);
   const std::unique_ptr<Stream> stream = connection.Watch(context);
-  std::thread writer([&] { WriteReports(*stream); });
+  absl::StatusOr<std::thread> writer = StartThread([&] { WriteReports(*stream); });
+  if (!writer.ok()) {
+    context.TryCancel();
+    stream->Finish();
+    return std::move(writer).status();
+  }
   v1::WatchEvent event;
   while (stream->Read(&event)) Handle(event);
   SetStreamEnded(true);
   // Finish is for when nobody writes any more.
-  writer.join();
+  writer->join();
   return connection.Conclude(stream->Finish());
 }
 
@@ -178,8 +184,7 @@ absl::StatusOr<std::unique_ptr<MemoryWatch>> MemoryWatch::Start(
   // early it comes; not that of one which was lost by then.
   std::shared_ptr<Connection> first = state->keeper->Last();
   if (first->lost()) first = nullptr;
-  state->thread =
-      std::thread([state, first = std::move(first)]() mutable { state->Run(std::move(first)); });
+  HB_ASSIGN_OR_RETURN(state->thread, StartThread([state, first] { state->Run(first); }));
   return std::unique_ptr<MemoryWatch>(new MemoryWatch(std::move(state)));
 }
 

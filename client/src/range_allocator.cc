@@ -4,7 +4,6 @@
 #include "heapbroker/range_allocator.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <utility>
@@ -13,17 +12,13 @@
 #include "absl/base/optimization.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/range_space.h"
+#include "client/src/serial_numbers.h"
 
 namespace heapbroker {
 namespace {
 
-// Serials for one allocator, from the one that is returned: no other of the process
-// gets them.
-constexpr uint64_t kSerialsAtOnce = uint64_t{1} << 32;
-uint64_t ReserveSerials() {
-  static std::atomic<uint64_t> next = uint64_t{Range::kAllocated} << 32;
-  return next.fetch_add(kSerialsAtOnce, std::memory_order_relaxed);
-}
+// For all allocators of the process.
+SerialNumbers serial_numbers(uint64_t{Range::kAllocated} << 32);
 
 // What is rare stays out of the way of what is not: inside of it, it would cost every
 // call registers.
@@ -46,15 +41,19 @@ class RangeAllocator::State {
     const uint64_t whole = size.count() >> granule_bits;
     return whole + (whole << granule_bits != size.count() ? 1 : 0);
   }
+  // 0 where the process has used up all that there are.
   uint64_t NextSerial() {
-    const uint64_t serial = next_serial++;
-    if (next_serial % kSerialsAtOnce == 0) next_serial = ReserveSerials();
-    return serial;
+    if (next_serial % SerialNumbers::kAtOnce == 0) {
+      next_serial = serial_numbers.Take();
+      if (next_serial == 0) return 0;
+    }
+    return next_serial++;
   }
   // The slot of a new range with this serial, or kNone.
   ABSL_ATTRIBUTE_ALWAYS_INLINE uint32_t Allocate(Bytes size, Bytes alignment, uint64_t serial) {
     const uint64_t granules = InGranules(size);
-    if (!IsPowerOfTwo(alignment.count()) || granules > space.size() || !space.Prepare()) {
+    if (serial == 0 || !IsPowerOfTwo(alignment.count()) || granules > space.size() ||
+        !space.Prepare()) {
       return RangeSpace::kNone;
     }
     uint32_t slot = RangeSpace::kNone;
@@ -71,10 +70,14 @@ class RangeAllocator::State {
   }
   Bytes OffsetOf(uint32_t slot) const { return InBytes(space.range(slot).offset); }
   // Why Allocate returned nothing.
-  ABSL_ATTRIBUTE_NOINLINE absl::Status WhyNot(Bytes size, Bytes alignment) {
+  ABSL_ATTRIBUTE_NOINLINE absl::Status WhyNot(Bytes size, Bytes alignment, uint64_t serial) {
     if (!IsPowerOfTwo(alignment.count())) {
       return absl::InvalidArgumentError(
           absl::StrCat("alignment ", alignment.count(), " is not a power of two; 1 asks for none"));
+    }
+    if (serial == 0) {
+      return absl::ResourceExhaustedError(
+          "this process has named as many ranges as it ever can (2^63)");
     }
     if (!space.Prepare()) {
       return absl::ResourceExhaustedError("the host has no memory to keep one more range in mind");
@@ -87,8 +90,8 @@ class RangeAllocator::State {
 
   const int granule_bits;
   RangeSpace space;
-  uint64_t next_serial = ReserveSerials();
-  uint64_t allocated = 0;  // Granules.
+  uint64_t next_serial = 0;  // A multiple of kAtOnce: its numbers are used up.
+  uint64_t allocated = 0;    // Granules.
   uint64_t peak_allocated = 0;
   uint64_t allocations = 0;
 };
@@ -113,7 +116,7 @@ std::optional<AllocatedRange> RangeAllocator::TryAllocate(Bytes size, Bytes alig
 absl::StatusOr<AllocatedRange> RangeAllocator::Allocate(Bytes size, Bytes alignment) {
   const uint64_t serial = state_->NextSerial();
   const uint32_t slot = state_->Allocate(size, alignment, serial);
-  if (ABSL_PREDICT_FALSE(slot == RangeSpace::kNone)) return state_->WhyNot(size, alignment);
+  if (ABSL_PREDICT_FALSE(slot == RangeSpace::kNone)) return state_->WhyNot(size, alignment, serial);
   return AllocatedRange{state_->OffsetOf(slot), {serial, slot}};
 }
 

@@ -16,7 +16,13 @@ StagingRing::StagingRing(const Client& client, VulkanImporter& importer, const C
 
 StagingRing::~StagingRing() { End().IgnoreError(); }
 
-absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const AllocateOptions& options) {
+absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, IfNone if_none,
+                                                     const CallLimits& limits) {
+  const CallLimits here(std::min(limits.left(), client_.call_timeout()), limits.cancellation());
+  AllocateOptions options{.device_index = options_.device_index,
+                          .timeout = here.left(),
+                          .cancellation = here.cancellation()};
+  if (if_none == IfNone::kDoWithout) options.max_wait = absl::ZeroDuration();
   const std::vector<AllocationRequest> requests(
       count, {.size = options_.piece, .memory = kind_, .transient = true});
   HB_ASSIGN_OR_RETURN(std::vector<Lease> leases, client_.AllocateAll(requests, options));
@@ -25,7 +31,7 @@ absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const Allocat
     slots.push_back(std::make_unique<StagingSlot>());
     slots.back()->lease = std::move(lease);
   }
-  const absl::Status taken = Take(slots, options);
+  const absl::Status taken = Take(slots, here);
   if (taken.ok()) return slots;
   for (const auto& slot : slots) {
     slot->commands.reset();
@@ -36,12 +42,12 @@ absl::StatusOr<StagingRing::Slots> StagingRing::Make(size_t count, const Allocat
   return taken;
 }
 
-absl::Status StagingRing::Take(const Slots& slots, const AllocateOptions& options) {
+absl::Status StagingRing::Take(const Slots& slots, const CallLimits& limits) {
   for (const auto& slot : slots) {
     HB_ASSIGN_OR_RETURN(slot->buffer, importer_.Import(*slot->lease.block(),
                                                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                                       {.cancellation = options.cancellation}));
+                                                       LeftOf(limits)));
     HB_ASSIGN_OR_RETURN(slot->commands, CopyCommands::Create(queue_));
   }
   for (const auto& slot : slots) {
@@ -52,29 +58,26 @@ absl::Status StagingRing::Take(const Slots& slots, const AllocateOptions& option
   return absl::OkStatus();
 }
 
-absl::Status StagingRing::ReplaceLost(const AllocateOptions& options) {
+absl::Status StagingRing::ReplaceLost(const CallLimits& limits) {
   const bool lost = std::any_of(slots_.begin(), slots_.end(),
                                 [](const auto& slot) { return slot->lease.lost(); });
   if (!lost) return absl::OkStatus();
-  absl::StatusOr<Slots> made = Make(1, options);
-  if (absl::IsCancelled(made.status())) return std::move(made).status();
   // What was imported stays valid, so whoever gets no other one has this at least.
+  absl::StatusOr<Slots> made = Make(1, IfNone::kDoWithout, limits);
+  if (absl::IsCancelled(made.status())) return std::move(made).status();
   if (made.ok()) slots_ = *std::move(made);
   return absl::OkStatus();
 }
 
-absl::Status StagingRing::Prepare(uint64_t pieces,
-                                  const std::shared_ptr<Cancellation>& cancellation) {
-  AllocateOptions options{.device_index = options_.device_index, .cancellation = cancellation};
-  HB_RETURN_IF_ERROR(ReplaceLost(options));
+absl::Status StagingRing::Prepare(uint64_t pieces, const CallLimits& limits) {
+  HB_RETURN_IF_ERROR(ReplaceLost(limits));
   if (slots_.empty()) {
-    HB_ASSIGN_OR_RETURN(slots_, Make(1, options));
+    HB_ASSIGN_OR_RETURN(slots_, Make(1, IfNone::kWait, limits));
   }
   const uint64_t wanted = std::min<uint64_t>(pieces, options_.in_flight);
   if (slots_.size() >= wanted) return absl::OkStatus();
   // More of them make it faster and are worth nobody's waiting.
-  options.max_wait = absl::ZeroDuration();
-  absl::StatusOr<Slots> more = Make(wanted - slots_.size(), options);
+  absl::StatusOr<Slots> more = Make(wanted - slots_.size(), IfNone::kDoWithout, limits);
   if (absl::IsCancelled(more.status())) return std::move(more).status();
   // One does, whatever went wrong.
   if (!more.ok()) return absl::OkStatus();
@@ -88,7 +91,7 @@ absl::Status StagingRing::Wait() {
   return first;
 }
 
-absl::Status StagingRing::End() {
+absl::Status StagingRing::End(const CallOptions& call) {
   absl::Status first = Wait();
   for (const auto& slot : slots_) {
     if (slot->lease.lost()) continue;
@@ -102,7 +105,7 @@ absl::Status StagingRing::End() {
     if (!slot->lease.lost()) leases.push_back(std::move(slot->lease));
   }
   slots_.clear();
-  first.Update(ReleaseAll(std::move(leases)));
+  first.Update(ReleaseAll(std::move(leases), call));
   return first;
 }
 

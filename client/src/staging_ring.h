@@ -41,8 +41,10 @@ class StagingRing {
   StagingRing& operator=(const StagingRing&) = delete;
 
   // Sees to it that there is a slot, and more if they are of use for `pieces` and there
-  // is memory. Errors of Client::Allocate, VulkanImporter::Import and VulkanStatus.
-  absl::Status Prepare(uint64_t pieces, const std::shared_ptr<Cancellation>& cancellation);
+  // is memory. Takes as long as `limits` say, and each call that leases as long as calls
+  // do by default at most. Errors of Client::Allocate, VulkanImporter::Import and
+  // VulkanStatus.
+  absl::Status Prepare(uint64_t pieces, const CallLimits& limits);
 
   size_t size() const { return slots_.size(); }
   StagingSlot& at(uint64_t piece) { return *slots_[piece % slots_.size()]; }
@@ -50,17 +52,20 @@ class StagingRing {
   absl::Status Wait();
 
   // Gives all back. The first error; there is none left in any case.
-  absl::Status End();
+  absl::Status End(const CallOptions& call = {});
 
  private:
   using Slots = std::vector<std::unique_ptr<StagingSlot>>;
 
+  // Whether it is worth waiting for memory that others hold.
+  enum class IfNone { kWait, kDoWithout };
+
   // Leases, imports and acquires.
-  absl::StatusOr<Slots> Make(size_t count, const AllocateOptions& options);
+  absl::StatusOr<Slots> Make(size_t count, IfNone if_none, const CallLimits& limits);
   // Imports and acquires what is leased.
-  absl::Status Take(const Slots& slots, const AllocateOptions& options);
+  absl::Status Take(const Slots& slots, const CallLimits& limits);
   // Where the session of the slots was lost: those of the next one, if there is one.
-  absl::Status ReplaceLost(const AllocateOptions& options);
+  absl::Status ReplaceLost(const CallLimits& limits);
 
   Client client_;
   VulkanImporter& importer_;

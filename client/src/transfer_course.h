@@ -40,6 +40,8 @@ class TransferCourse {
   Bytes StartOf(uint64_t piece) const { return Bytes(piece * piece_.count()); }
   Bytes SizeOf(uint64_t piece) const { return std::min(piece_, total_ - StartOf(piece)); }
 
+  const CallLimits& limits() const { return limits_; }
+
   // CANCELLED or DEADLINE_EXCEEDED where it may not.
   absl::Status CheckMayGoOn() const {
     if (limits_.cancelled()) {

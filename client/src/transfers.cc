@@ -14,6 +14,7 @@
 #include "client/src/staged_copy.h"
 #include "client/src/staging_ring.h"
 #include "client/src/transfer_course.h"
+#include "client/transport/call_limits.h"
 #include "client/transport/process_mark.h"
 #include "common/base/status_macros.h"
 #include "heapbroker/vulkan_importer.h"
@@ -81,6 +82,7 @@ struct Transfers::State {
       : importer(vulkan_importer),
         queue(copy_queue),
         options(transfers_options),
+        call_timeout(client.call_timeout()),
         up(client, importer, queue, MemoryKind::kHostVisible, options),
         down(client, importer, queue, MemoryKind::kHostCached, options) {}
 
@@ -118,6 +120,7 @@ struct Transfers::State {
   VulkanImporter& importer;
   const CopyQueue queue;
   const TransfersOptions options;
+  const absl::Duration call_timeout;
   StagingRing up;
   StagingRing down;
 };
@@ -149,7 +152,7 @@ absl::Status Transfers::UploadFrom(const DeviceBuffer& target, Bytes offset, Byt
     return state_->Mapped(target, options.owner,
                           [&] { return UploadMapped(target, offset, course, produce); });
   }
-  HB_RETURN_IF_ERROR(state_->up.Prepare(course.pieces(), options.cancellation));
+  HB_RETURN_IF_ERROR(state_->up.Prepare(course.pieces(), course.limits()));
   HandOver hand_over(state_->importer, state_->queue, target, offset, size, options.owner);
   return StagedCopy(state_->up, hand_over, target, offset, course).Upload(produce);
 }
@@ -169,7 +172,7 @@ absl::Status Transfers::DownloadTo(
     return state_->Mapped(source, options.owner,
                           [&] { return DownloadMapped(source, offset, course, consume); });
   }
-  HB_RETURN_IF_ERROR(state_->down.Prepare(course.pieces(), options.cancellation));
+  HB_RETURN_IF_ERROR(state_->down.Prepare(course.pieces(), course.limits()));
   HandOver hand_over(state_->importer, state_->queue, source, offset, size, options.owner);
   return StagedCopy(state_->down, hand_over, source, offset, course).Download(consume);
 }
@@ -200,10 +203,11 @@ absl::Status Transfers::Download(const DeviceBuffer& source, Bytes offset, void*
       options);
 }
 
-absl::Status Transfers::ReleaseStaging() {
+absl::Status Transfers::ReleaseStaging(const CallOptions& call) {
   HB_RETURN_IF_ERROR(state_->process.Check());
-  absl::Status first = state_->up.End();
-  first.Update(state_->down.End());
+  const CallLimits limits(call, state_->call_timeout);
+  absl::Status first = state_->up.End(LeftOf(limits));
+  first.Update(state_->down.End(LeftOf(limits)));
   return first;
 }
 

@@ -121,6 +121,21 @@ std::shared_ptr<grpc::Channel> OpenGrpc(const std::string& runtime_dir) {
                                    grpc::InsecureChannelCredentials(), arguments);
 }
 
+// Whether a call that gives something back has to be repeated: it may not have arrived,
+// or failed there for a reason that passes. Any other answer is the last: NOT_FOUND is
+// the rule, since mostly nothing was granted, or it was released.
+bool HasToBeRepeated(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::CANCELLED:
+    case grpc::StatusCode::INTERNAL:
+    case grpc::StatusCode::UNKNOWN:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Whether this process could open one more.
 bool HasFreeDescriptor() { return WakeUp::Create().ok(); }
 
@@ -154,18 +169,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOpti
   connection->session_ = std::move(opened.channel);
   connection->channel_ = OpenGrpc(opened.runtime_dir);
   connection->stub_ = v1::MemoryBroker::NewStub(connection->channel_);
-  connection->undoer_ = std::make_unique<RequestUndoer>(
-      [self = connection.get()](grpc::ClientContext& context, const v1::ReleaseRequest& request) {
-        // Without telling anybody of the loss, who might then want this thread to end.
-        if (self->lost() || self->session_->HungUp()) return true;
-        self->Prepare(context, absl::InfiniteDuration());
-        v1::ReleaseResponse response;
-        const grpc::StatusCode code =
-            self->stub_->Release(&context, request, &response).error_code();
-        // NOT_FOUND is the rule: mostly nothing was granted, or it was released. After
-        // any other answer there is nobody who could do better.
-        return code != grpc::StatusCode::UNAVAILABLE && code != grpc::StatusCode::CANCELLED;
-      });
+  connection->undoer_ = std::make_unique<RequestUndoer>();
   return connection;
 }
 
@@ -291,12 +295,25 @@ absl::Status Connection::Release(absl::Span<const uint64_t> block_ids, const Cal
   return first;
 }
 
-void Connection::ReleaseLater(absl::Span<const uint64_t> block_ids) {
+void Connection::DoLater(std::function<grpc::Status(grpc::ClientContext&)> call) {
   if (!CheckUsable().ok()) return;
+  undoer_->Add([this, call = std::move(call)](grpc::ClientContext& context) {
+    // Without telling anybody of the loss, who might then want this thread to end.
+    if (lost() || session_->HungUp()) return true;
+    Prepare(context, absl::InfiniteDuration());
+    const CancelHook loss_hook(ended_, [&context] { context.TryCancel(); });
+    return !HasToBeRepeated(call(context).error_code());
+  });
+}
+
+void Connection::ReleaseLater(absl::Span<const uint64_t> block_ids) {
   for (const uint64_t block_id : block_ids) {
     v1::ReleaseRequest request;
     request.add_block_ids(block_id);
-    undoer_->Add(std::move(request));
+    DoLater([this, request](grpc::ClientContext& context) {
+      v1::ReleaseResponse response;
+      return stub_->Release(&context, request, &response);
+    });
   }
 }
 
@@ -308,14 +325,26 @@ absl::Status Connection::UndoAllocate(uint64_t request_id, uint32_t device_index
 }
 
 void Connection::UndoAllocateLater(uint64_t request_id, uint32_t device_index) {
-  if (CheckUsable().ok()) undoer_->Add(UndoRequest(request_id, device_index));
+  DoLater([this, request = UndoRequest(request_id, device_index)](grpc::ClientContext& context) {
+    v1::ReleaseResponse response;
+    return stub_->Release(&context, request, &response);
+  });
 }
 
 absl::StatusOr<v1::OpenSegmentResponse> Connection::OpenSegment(
     const v1::OpenSegmentRequest& request, const CallLimits& limits) {
+  HB_RETURN_IF_ERROR(CheckUsable());
+  const SegmentClaims::Key key(request.device_index(), request.name());
+  {
+    const TurnHolder turn(closing_, limits, "a segment was closed once more");
+    HB_RETURN_IF_ERROR(turn.status());
+    claims_.Add(key);
+  }
   v1::OpenSegmentResponse response;
-  HB_RETURN_IF_ERROR(Call(&v1::MemoryBroker::Stub::OpenSegment, request, response, limits));
-  return response;
+  const absl::Status status = Call(&v1::MemoryBroker::Stub::OpenSegment, request, response, limits);
+  if (status.ok()) return response;
+  EndClaim(key);
+  return status;
 }
 
 absl::Status Connection::SealSegment(uint64_t segment_id, Checksum checksum,
@@ -332,6 +361,29 @@ absl::Status Connection::CloseSegment(uint64_t segment_id, const CallLimits& lim
   request.set_segment_id(segment_id);
   v1::CloseSegmentResponse response;
   return Call(&v1::MemoryBroker::Stub::CloseSegment, request, response, limits);
+}
+
+void Connection::EndClaim(const SegmentClaims::Key& key) {
+  for (const uint64_t segment_id : claims_.Remove(key)) {
+    RepeatClose(key, segment_id, /*sealed=*/true);
+  }
+}
+
+void Connection::CloseSegmentLater(const SegmentClaims::Key& key, uint64_t segment_id,
+                                   bool sealed) {
+  EndClaim(key);
+  RepeatClose(key, segment_id, sealed);
+}
+
+void Connection::RepeatClose(const SegmentClaims::Key& key, uint64_t segment_id, bool sealed) {
+  DoLater([this, key, segment_id, sealed](grpc::ClientContext& context) {
+    const TurnHolder turn(closing_);
+    if (sealed && !claims_.MayRepeatClose(key, segment_id)) return grpc::Status::OK;
+    v1::CloseSegmentRequest request;
+    request.set_segment_id(segment_id);
+    v1::CloseSegmentResponse response;
+    return stub_->CloseSegment(&context, request, &response);
+  });
 }
 
 std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Connection::Watch(

@@ -22,7 +22,9 @@
 #include "client/transport/holdings.h"
 #include "client/transport/process_mark.h"
 #include "client/transport/request_undoer.h"
+#include "client/transport/segment_claims.h"
 #include "client/transport/session_channel.h"
+#include "client/transport/turn.h"
 #include "common/posix/unique_fd.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -106,10 +108,18 @@ class Connection {
   absl::Status UndoAllocate(uint64_t request_id, uint32_t device_index, const CallLimits& limits);
   // The same, some time after this has returned, and whatever becomes of it.
   void UndoAllocateLater(uint64_t request_id, uint32_t device_index);
+  // What it attaches is claimed until EndClaim or CloseSegmentLater.
   absl::StatusOr<v1::OpenSegmentResponse> OpenSegment(const v1::OpenSegmentRequest& request,
                                                       const CallLimits& limits);
   absl::Status SealSegment(uint64_t segment_id, Checksum checksum, const CallLimits& limits);
   absl::Status CloseSegment(uint64_t segment_id, const CallLimits& limits);
+  // The segment is closed.
+  void EndClaim(const SegmentClaims::Key& key);
+  // CloseSegment, some time after this has returned, and whatever becomes of it; ends the
+  // claim. Another close of this attachment may have arrived at the daemon without an
+  // answer. `sealed`: the segment is or may be, so that the session can be attached to it
+  // more than once; else the id ends with the attachment.
+  void CloseSegmentLater(const SegmentClaims::Key& key, uint64_t segment_id, bool sealed);
 
   // The caller prepares `context`, which must outlive the stream.
   std::unique_ptr<grpc::ClientReaderWriter<v1::WatchRequest, v1::WatchEvent>> Watch(
@@ -122,6 +132,10 @@ class Connection {
  private:
   Connection() = default;
 
+  // Makes the call, whose status it returns, as RequestUndoer does. It may use all of
+  // this.
+  void DoLater(std::function<grpc::Status(grpc::ClientContext&)> call);
+  void RepeatClose(const SegmentClaims::Key& key, uint64_t segment_id, bool sealed);
   // Whether a call can be made: an error where it would be of no use.
   absl::Status CheckUsable();
   void MarkLost();
@@ -134,6 +148,9 @@ class Connection {
   std::atomic<bool> lost_ = false;
   const std::shared_ptr<Cancellation> ended_ = std::make_shared<Cancellation>();
   Holdings holdings_;
+  SegmentClaims claims_;
+  // Of adding a claim, and of repeating a close, which nobody may claim meanwhile.
+  Turn closing_;
 
   // All others are constant once connected.
   pid_t pid_ = 0;
@@ -149,7 +166,7 @@ class Connection {
   std::unique_ptr<SessionChannel> session_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::MemoryBroker::Stub> stub_;
-  std::unique_ptr<RequestUndoer> undoer_;  // Uses the stub.
+  std::unique_ptr<RequestUndoer> undoer_;  // Uses all of the above.
 };
 
 }  // namespace heapbroker

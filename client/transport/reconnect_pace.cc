@@ -8,12 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/time/clock.h"
 #include "common/base/steady_time.h"
 
 namespace heapbroker {
 
-absl::Time RealReconnectPace::Now() { return absl::Now(); }
+absl::Duration RealReconnectPace::Now() { return SteadyNow(); }
 
 // From the kernel: clients that were forked off each other, or started at the same
 // time, have nothing in common then.

@@ -14,7 +14,8 @@ namespace heapbroker {
 class ReconnectPace {
  public:
   virtual ~ReconnectPace() = default;
-  virtual absl::Time Now() = 0;
+  // As SteadyNow.
+  virtual absl::Duration Now() = 0;
   // From [0, 1), all alike.
   virtual double Chance() = 0;
   // Returns after `delay`, or at once when it was or is interrupted.
@@ -25,7 +26,7 @@ class ReconnectPace {
 
 class RealReconnectPace final : public ReconnectPace {
  public:
-  absl::Time Now() override;
+  absl::Duration Now() override;
   double Chance() override;
   void Pause(absl::Duration delay) override;
   void Interrupt() override;

@@ -14,11 +14,18 @@
 #include "client/transport/backoff.h"
 #include "client/transport/cancel_hook.h"
 #include "client/transport/process_mark.h"
+#include "client/transport/start_thread.h"
 #include "common/base/mutex.h"
 #include "common/base/status_macros.h"
 #include "common/posix/epoll.h"
 
 namespace heapbroker {
+namespace {
+
+// Those who wait for a session try again to have a thread that connects.
+constexpr absl::Duration kStartThreadAgain = absl::Milliseconds(100);
+
+}  // namespace
 
 struct SessionKeeper::State : std::enable_shared_from_this<State> {
   State(const ClientOptions& client_options, std::unique_ptr<ReconnectPace> reconnect_pace)
@@ -31,7 +38,9 @@ struct SessionKeeper::State : std::enable_shared_from_this<State> {
   void Install(const std::shared_ptr<Connection>& connection);
   // What Install gives every connection: starts the thread where there is none.
   void Lost();
-  void StartThread();
+  // The thread, unless there is one, or there need be none any more.
+  //   RESOURCE_EXHAUSTED  there can be none now
+  absl::Status Start();
   void Stop();
 
   // The thread's.
@@ -54,7 +63,7 @@ struct SessionKeeper::State : std::enable_shared_from_this<State> {
   // The thread's own.
   bool watches;
   Backoff backoff;
-  absl::Time session_began;
+  absl::Duration session_began;
 
   Mutex mutex;
   CondVar changed;
@@ -81,22 +90,26 @@ void SessionKeeper::State::Install(const std::shared_ptr<Connection>& connection
 }
 
 void SessionKeeper::State::Lost() {
-  StartThread();
+  // Whoever asks for a session next starts it where there can be no thread now.
+  Start().IgnoreError();
   // Those who wait for a session learn that there will be none.
   changed.NotifyAll();
 }
 
-void SessionKeeper::State::StartThread() {
+absl::Status SessionKeeper::State::Start() {
   std::thread ended;
+  absl::StatusOr<std::thread> started;
   {
     MutexLock lock(mutex);
-    if (stopping || running) return;
-    running = true;
+    if (stopping || running) return absl::OkStatus();
     ended = std::move(thread);
-    thread = std::thread([self = shared_from_this()] { self->Run(); });
+    started = StartThread([self = shared_from_this()] { self->Run(); });
+    running = started.ok();
+    if (running) thread = *std::move(started);
   }
   // It has nothing left to do.
   if (ended.joinable()) ended.join();
+  return started.status();
 }
 
 void SessionKeeper::State::Stop() {
@@ -219,7 +232,7 @@ absl::StatusOr<std::shared_ptr<SessionKeeper>> SessionKeeper::Connect(
     HB_ASSIGN_OR_RETURN(state->stop_watching, WakeUp::Create());
   }
   state->Install(connection);
-  if (state->watches) state->StartThread();
+  if (state->watches) HB_RETURN_IF_ERROR(state->Start());
   return std::shared_ptr<SessionKeeper>(new SessionKeeper(state));
 }
 
@@ -235,6 +248,7 @@ absl::StatusOr<std::shared_ptr<Connection>> SessionKeeper::Current() {
   HB_RETURN_IF_ERROR(CheckProcess());
   std::shared_ptr<Connection> connection = Last();
   if (connection->Alive()) return connection;
+  state_->Start().IgnoreError();
   return state_->Unavailable();
 }
 
@@ -249,11 +263,13 @@ absl::StatusOr<std::shared_ptr<Connection>> SessionKeeper::Await(const CallLimit
   while (true) {
     std::shared_ptr<Connection> connection = Last();
     if (connection->Alive()) return connection;
+    const bool started = state.Start().ok();
     if (!reconnects()) return state.Unavailable();
     MutexLock lock(state.mutex);
     if (state.current != connection) continue;
     if (limits.cancelled()) return absl::CancelledError("the wait for a session was cancelled");
-    const absl::Duration left = std::min(limits.left(), absl::Hours(24));
+    const absl::Duration left =
+        std::min(limits.left(), started ? absl::Hours(24) : kStartThreadAgain);
     if (left <= absl::ZeroDuration()) break;
     state.changed.WaitFor(state.mutex, absl::ToChronoNanoseconds(left));
   }

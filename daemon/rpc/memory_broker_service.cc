@@ -33,6 +33,11 @@ absl::Status CheckOneDevice(const std::vector<BlockId>& blocks) {
   return absl::OkStatus();
 }
 
+// Ids from 2^63 on are of requests that are never repeated: see AllocateRequest.
+bool MayBeRepeated(RequestId request) {
+  return request != RequestId() && request.value() < uint64_t{1} << 63;
+}
+
 }  // namespace
 
 MemoryBrokerService::MemoryBrokerService(const Sessions& sessions, const Devices& devices,
@@ -88,7 +93,7 @@ void MemoryBrokerService::AnswerAllocate(const Asked& asked, RequestId request,
                                          const UnaryReply<v1::AllocateResponse>& reply) {
   if (!grant.ok()) return reply.Finish(Explain(grant.status(), asked.caller, asked.device));
   const v1::AllocateResponse response = AllocateMessage(*grant, asked.device.info());
-  if (request != RequestId()) return reply.Finish(response);
+  if (MayBeRepeated(request)) return reply.Finish(response);
   std::vector<BlockId> blocks;
   for (const GrantedBlock& block : grant->blocks) blocks.push_back(block.id);
   // Fails only if the session has ended, which gave the blocks back.

@@ -28,8 +28,12 @@ namespace heapbroker {
 //
 // Whatever is granted to a call that cannot be answered any more is given back
 // at once: its client does not know of it and never would give it back. Not so
-// where the client gave the request an id: it repeats or undoes it by that, and a
-// repetition may have been answered with the same grant.
+// where the client gave the request an id under which it may repeat it: it repeats or
+// undoes it by that, and a repetition may have been answered with the same grant.
+//
+// A client may have undone a request that it never repeats before it is handled here:
+// each queue has several threads. Nothing was there to be undone then, and the grant
+// finds the call ended.
 //
 // Thread-safe. No method blocks.
 class MemoryBrokerService {

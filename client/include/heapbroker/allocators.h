@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "heapbroker/buffer_range.h"
+#include "heapbroker/cancellation.h"
 #include "heapbroker/export.h"
 #include "heapbroker/types.h"
 
@@ -39,15 +40,21 @@ class HEAPBROKER_EXPORT ConstantAllocator {
   virtual absl::StatusOr<BufferRange> get_offset_address(Bytes offset, Bytes size) const = 0;
 
   // Copies host memory into the segment, through a staging block where the host
-  // cannot map it; may cross blocks.
+  // cannot map it; may cross blocks. Takes as long as the bytes do, unless `call` has a
+  // timeout; the range then holds anything. Likewise below.
   //   OUT_OF_RANGE         past the end
   //   FAILED_PRECONDITION  not to be filled by this process, or sealed
-  virtual absl::Status Write(Bytes offset, const void* data, Bytes size) = 0;
+  //   DEADLINE_EXCEEDED, CANCELLED  as `call` says
+  //   or an error of Transfers::Upload
+  virtual absl::Status Write(Bytes offset, const void* data, Bytes size,
+                             const CallOptions& call = {}) = 0;
 
   // Says that all is written: computes the checksum and seals the segment. Work
   // on the device that writes it must have completed. Uses the queue.
   //   FAILED_PRECONDITION  not to be filled by this process, or sealed
-  virtual absl::Status Seal() = 0;
+  //   DEADLINE_EXCEEDED, CANCELLED  as `call` says; then it may be sealed
+  //   or an error of Transfers::Download or Segment::Seal
+  virtual absl::Status Seal(const CallOptions& call = {}) = 0;
 
   // What the contents are supposed to be; zeros until sealed.
   virtual Checksum checksum() const = 0;
@@ -55,7 +62,9 @@ class HEAPBROKER_EXPORT ConstantAllocator {
   // Reads everything and compares it with checksum(). Uses the queue.
   //   DATA_LOSS            somebody wrote into the sealed segment, or it was sealed wrongly
   //   FAILED_PRECONDITION  not sealed yet
-  virtual absl::Status Verify() = 0;
+  //   DEADLINE_EXCEEDED, CANCELLED  as `call` says
+  //   or an error of Transfers::Download
+  virtual absl::Status Verify(const CallOptions& call = {}) = 0;
 };
 
 // Planned buffers by memory id. Thread-safe: it never changes.

@@ -32,8 +32,9 @@ class HEAPBROKER_EXPORT MemoryManager {
  public:
   // The segment comes first, since it may have to be waited for: whoever waits
   // holds nothing that others could need. If anything fails after it, it is closed
-  // again and every lease given back: nothing of the plan is kept. Where this
-  // process was to fill the segment, that falls to the next one that opens it.
+  // again and every lease given back, as by Segment::CloseLater and Lease::ReleaseLater:
+  // nothing of the plan is kept. Where this process was to fill the segment, that falls
+  // to the next one that opens it.
   //
   // Errors are those of Client::OpenSegment and AllocateAll and of
   // VulkanImporter::Import; INVALID_ARGUMENT for a plan that contradicts itself.

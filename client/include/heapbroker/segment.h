@@ -36,15 +36,16 @@ class HEAPBROKER_EXPORT Segment {
     Bytes size{};
     std::vector<std::shared_ptr<const MemoryBlock>> blocks{};
     std::optional<Checksum> checksum{};
+    uint32_t device_index = 0;
   };
 
   // Attached to nothing, as after a move or Close.
   Segment() = default;
   // For Client.
   Segment(std::shared_ptr<Connection> connection, Attachment attachment);
-  // Detaches: ignores errors, waits at most the call timeout, does nothing in a
-  // forked child. A writer that ends without sealing abandons the contents, and
-  // the next process that waits becomes writer, on fresh blocks.
+  // Detaches: waits at most the call timeout, and after an error goes on as CloseLater;
+  // does nothing in a forked child. A writer that ends without sealing abandons the
+  // contents, and the next process that waits becomes writer, on fresh blocks.
   ~Segment();
   Segment(Segment&& other) noexcept;
   Segment& operator=(Segment&& other) noexcept;
@@ -85,12 +86,27 @@ class HEAPBROKER_EXPORT Segment {
   absl::Status Seal(Checksum checksum, const CallOptions& call = {});
 
   // Detaches now. OK when not attached. As Lease::Release, an error other than
-  // NOT_FOUND and UNAVAILABLE leaves it attached.
+  // NOT_FOUND and UNAVAILABLE leaves it attached, and after UNAVAILABLE it goes as by
+  // CloseLater. After DEADLINE_EXCEEDED and CANCELLED the daemon may have closed it: where
+  // this session has another Segment of the same name, close that one by CloseLater,
+  // which knows of the other.
   absl::Status Close(const CallOptions& call = {});
 
+  // Detaches without waiting for the daemon: on a thread of the library, which tries
+  // again for as long as the session lasts. Nothing is attached then, except in a forked
+  // child, where this does nothing.
+  void CloseLater();
+
  private:
+  // Nothing is attached any more, and there is nothing to close.
+  void Forget();
+  void GiveUp();
+
   std::shared_ptr<Connection> connection_;
   Attachment attachment_;
+  // A call that ended without an answer may have done so.
+  bool may_be_sealed_ = false;
+  bool may_be_closed_ = false;
 };
 
 }  // namespace heapbroker

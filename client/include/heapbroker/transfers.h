@@ -57,7 +57,7 @@ struct TransferOptions {
   // Ends the transfer after the pieces that are on their way.
   std::shared_ptr<Cancellation> cancellation{};
   // Likewise. A transfer takes as long as its bytes do, so there is no limit unless one
-  // is given; leasing the staging buffers has the usual one.
+  // is given; leasing the staging buffers, which is part of it, has the usual one besides.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
@@ -114,8 +114,9 @@ class HEAPBROKER_EXPORT Transfers {
                           const TransferOptions& options = {});
 
   // Gives the staging buffers back. Returns the first error; they are given up in any
-  // case.
-  absl::Status ReleaseStaging();
+  // case, and go as by Lease::ReleaseLater where `call` ends before. Waits for the device
+  // as long as that takes.
+  absl::Status ReleaseStaging(const CallOptions& call = {});
 
  private:
   struct HEAPBROKER_LOCAL State;

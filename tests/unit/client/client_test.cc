@@ -47,6 +47,10 @@ TEST_F(ClientTest, SaysWhoItIsAndLearnsTheDevices) {
   EXPECT_EQ(client->devices()[0].name, "no device");
 }
 
+TEST_F(ClientTest, CallsTakeFiveSecondsByDefault) {
+  EXPECT_EQ(Connect()->call_timeout(), absl::Seconds(5));
+}
+
 TEST_F(ClientTest, IsCalledAsItsProgramByDefault) {
   ClientOptions options = Options();
   options.name = "";
@@ -182,6 +186,23 @@ TEST_F(FailedReleaseTest, ManyWhoseTimeIsOverGoLaterThoughSomeAreGoneAlready) {
   EXPECT_TRUE(NothingIsLeft());
 }
 
+TEST_F(FailedReleaseTest, ManyOfWhichOneIsGoneTakeNoLongerThanTheirTime) {
+  // Whose calls would otherwise wait for ever.
+  ClientOptions options = Options();
+  options.call_timeout = absl::InfiniteDuration();
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> patient, Client::Connect(options));
+  // Two calls: the first finds one that is gone, and the second finds nobody.
+  const std::vector<AllocationRequest> requests(6, {.size = Bytes(10)});
+  ASSERT_OK_AND_ASSIGN(std::vector<Lease> leases, patient->AllocateAll(requests));
+  daemon_.ForgetBlock(leases[1].facts().block_id);
+  daemon_.HoldCallsAfter(1);
+  EXPECT_THAT(ReleaseAll(std::move(leases), {.timeout = absl::Milliseconds(100)}),
+              StatusIs(absl::StatusCode::kNotFound, ""));
+  EXPECT_EQ(daemon_.leased_blocks(), 5u);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(NothingIsLeft());
+}
+
 TEST_F(FailedReleaseTest, OneThatWasDroppedWhileTheDaemonHungGoesLater) {
   const std::shared_ptr<Client> client = Impatient();
   ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
@@ -194,12 +215,17 @@ TEST_F(FailedReleaseTest, OneThatWasDroppedWhileTheDaemonHungGoesLater) {
 
 TEST_F(FailedReleaseTest, OneThatDidNotReachTheDaemonIsTriedAgain) {
   const std::shared_ptr<Client> client = Connect();
-  ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
-  daemon_.FailCallsWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now"));
-  lease = Lease();
-  EXPECT_EQ(daemon_.leased_blocks(), 1u);
-  daemon_.FailCallsWith(grpc::Status::OK);
-  EXPECT_TRUE(NothingIsLeft());
+  for (const grpc::StatusCode code :
+       {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::INTERNAL, grpc::StatusCode::UNKNOWN}) {
+    ASSERT_OK_AND_ASSIGN(Lease lease, client->Allocate({.size = Bytes(1)}));
+    daemon_.FailCallsWith(grpc::Status(code, "not now"));
+    lease = Lease();
+    // Of the destructor, and at least one later.
+    EXPECT_TRUE(WaitFor([&] { return daemon_.failed_calls() >= 2; }));
+    EXPECT_EQ(daemon_.leased_blocks(), 1u);
+    daemon_.FailCallsWith(grpc::Status::OK);
+    EXPECT_TRUE(NothingIsLeft()) << code;
+  }
 }
 
 TEST_F(FailedReleaseTest, GoingLaterWaitsForNoAnswer) {

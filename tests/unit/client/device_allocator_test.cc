@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -74,6 +75,7 @@ TEST_F(DeviceAllocatorTest, CutsOneBlockAsLongAsThereIsRoom) {
   std::memset(HostOf(second), 2, 1000);
   EXPECT_EQ(HostOf(first)[999], 1);
   EXPECT_EQ(daemon_.leased_blocks(), 1u);
+  EXPECT_EQ(daemon_.last_allocate().blocks(0).alignment(), kMaxBlockAlignment.count());
   const DeviceAllocatorStats stats = allocator->stats();
   EXPECT_EQ(stats.leased, KiB(64));
   EXPECT_EQ(stats.allocated, KiB(2));
@@ -108,6 +110,33 @@ TEST_F(DeviceAllocatorTest, FallsBackToTheExactSizeBeforeItFails) {
   EXPECT_TRUE(waits_.back());
   waits_.pop_back();
   EXPECT_THAT(waits_, ::testing::Each(false)) << "only for what is needed";
+}
+
+TEST_F(DeviceAllocatorTest, AsksForNoStepThatTheLastRefusalHasNoRoomFor) {
+  const auto allocator = Create(Small());
+  ASSERT_THAT(allocator->Allocate(Bytes(4'000'000)), IsOk());
+  v1::MemoryRefusal refusal;
+  const auto refuse = [&](v1::MemoryRefusal::Limit limit, Bytes largest_now) {
+    refusal.set_limit(limit);
+    refusal.set_largest_now(largest_now.count());
+    daemon_.JudgeAllocationsBy([this, refusal](const v1::AllocateRequest& request) -> absl::Status {
+      MutexLock lock(mutex_);
+      asked_.push_back(Bytes(request.blocks(0).size()));
+      if (asked_.back().count() <= refusal.largest_now()) return absl::OkStatus();
+      return NoMemoryError("others hold it", refusal);
+    });
+  };
+  refuse(v1::MemoryRefusal::LIMIT_HEAP_BUDGET, KiB(200));
+  ASSERT_THAT(allocator->Allocate(KiB(100)), IsOk());
+  EXPECT_THAT(asked(), ElementsAre(MiB(1), KiB(128)));
+  // What is needed is asked for in any case: it is what the answer is about.
+  refuse(v1::MemoryRefusal::LIMIT_DRIVER, KiB(99));
+  EXPECT_FALSE(allocator->Allocate(KiB(100)).ok());
+  EXPECT_THAT(asked(), ElementsAre(MiB(1), KiB(100), KiB(100)));
+  // Of a limit that counts something else, the figure says nothing about sizes.
+  refuse(v1::MemoryRefusal::LIMIT_DESCRIPTORS, Bytes(0));
+  EXPECT_FALSE(allocator->Allocate(KiB(400)).ok());
+  EXPECT_THAT(asked(), ElementsAre(MiB(1), KiB(512), KiB(400), KiB(400)));
 }
 
 TEST_F(DeviceAllocatorTest, EmptiesTheCacheBeforeItFails) {
@@ -256,6 +285,65 @@ TEST_F(DeviceAllocatorTest, LeasingABlockEndsWithItsTimeAndByCancellation) {
   daemon_.HoldCalls(false);
   ASSERT_THAT(allocator->Allocate(Bytes(1)), IsOk());
   EXPECT_EQ(allocator->stats().blocks, 1u);
+}
+
+// Of a block of 64 KiB: a small allocation keeps it, and a large one leaves no room.
+class FullBlockTest : public DeviceAllocatorTest {
+ protected:
+  using Contents = DeviceAllocator::Contents;
+
+  void SetUp() override {
+    ASSERT_THAT(allocator_->Allocate(KiB(1)), IsOk());
+    large_ = allocator_->Allocate(KiB(60)).value();
+    daemon_.HoldCalls(true);
+  }
+  absl::StatusOr<DeviceAllocation> AllocateLarge(const CallOptions& call) {
+    return allocator_->Allocate(KiB(60), Bytes(1), Contents::kUndefined, call);
+  }
+
+  const std::unique_ptr<DeviceAllocator> allocator_ = Create(Small());
+  DeviceAllocation large_;
+};
+
+TEST_F(FullBlockTest, WhatIsFreedWhileTheDaemonIsAskedServesTheRequest) {
+  const auto cancellation = std::make_shared<Cancellation>();
+  absl::StatusOr<DeviceAllocation> allocation = absl::UnknownError("not yet");
+  std::thread allocating([&] {
+    allocation = AllocateLarge({.timeout = absl::InfiniteDuration(), .cancellation = cancellation});
+  });
+  EXPECT_TRUE(WaitFor([&] { return daemon_.held_calls() > 0; }));
+  EXPECT_THAT(allocator_->Free(large_.handle), IsOk());
+  // Stands for any error.
+  cancellation->Cancel();
+  allocating.join();
+  ASSERT_THAT(allocation, IsOk());
+  EXPECT_EQ(allocation->range.offset(), large_.range.offset());
+  daemon_.HoldCalls(false);
+}
+
+TEST_F(FullBlockTest, WhatIsFreedWhileAnotherThreadLeasesServesTheRequest) {
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::thread leasing([&] {
+    // For more than is freed.
+    EXPECT_THAT(
+        allocator_->Allocate(KiB(64), Bytes(1), Contents::kUndefined,
+                             {.timeout = absl::InfiniteDuration(), .cancellation = cancellation}),
+        StatusIs(StatusCode::kCancelled, ""));
+  });
+  EXPECT_TRUE(WaitFor([&] { return daemon_.held_calls() > 0; }));
+  std::thread freeing([&] {
+    // After the other one has begun to wait for its turn, which nobody can see.
+    const absl::Time begin = absl::Now();
+    EXPECT_TRUE(WaitFor([&] { return absl::Now() - begin > absl::Milliseconds(100); }));
+    EXPECT_THAT(allocator_->Free(large_.handle), IsOk());
+  });
+  ASSERT_OK_AND_ASSIGN(const DeviceAllocation allocation,
+                       AllocateLarge({.timeout = absl::Milliseconds(300)}));
+  EXPECT_EQ(allocation.range.offset(), large_.range.offset());
+  freeing.join();
+  cancellation->Cancel();
+  leasing.join();
+  daemon_.HoldCalls(false);
 }
 
 TEST_F(DeviceAllocatorTest, ABlockThatCannotBeImportedGoesBackWithoutAnybodysWaiting) {

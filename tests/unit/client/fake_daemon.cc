@@ -61,9 +61,9 @@ v1::Device MemfdBlockSource::Device() const {
   return device;
 }
 
-absl::Status NoMemoryError(const std::string& message) {
+absl::Status NoMemoryError(const std::string& message, const v1::MemoryRefusal& refusal) {
   google::rpc::Status details;
-  details.add_details()->PackFrom(v1::MemoryRefusal());
+  details.add_details()->PackFrom(refusal);
   absl::Status status = absl::ResourceExhaustedError(message);
   SetStatusDetails(status, details.SerializeAsString());
   return status;
@@ -145,6 +145,12 @@ void FakeDaemon::BreakConnections() {
 void FakeDaemon::FailCallsWith(const grpc::Status& status) {
   MutexLock lock(mutex_);
   failure_ = status;
+  failed_calls_ = 0;
+}
+
+int FakeDaemon::failed_calls() const {
+  MutexLock lock(mutex_);
+  return failed_calls_;
 }
 
 void FakeDaemon::RefuseAllocationsWith(const absl::Status& refusal) {
@@ -177,6 +183,11 @@ void FakeDaemon::HoldCalls(bool hold) {
   hold_calls_ = hold;
 }
 
+void FakeDaemon::HoldCallsAfter(int calls) {
+  MutexLock lock(mutex_);
+  hold_after_ = calls;
+}
+
 int FakeDaemon::held_calls() const {
   MutexLock lock(mutex_);
   return held_calls_;
@@ -190,6 +201,16 @@ void FakeDaemon::HoldAllocateReplies(bool hold) {
 void FakeDaemon::LoseAllocateReplies(const grpc::Status& ending) {
   MutexLock lock(mutex_);
   allocate_ending_ = ending;
+}
+
+void FakeDaemon::LoseCloseReplies(const grpc::Status& ending) {
+  MutexLock lock(mutex_);
+  close_ending_ = ending;
+}
+
+int FakeDaemon::closes() const {
+  MutexLock lock(mutex_);
+  return closes_;
 }
 
 void FakeDaemon::HoldUndoReplies(bool hold) {
@@ -263,12 +284,13 @@ int FakeDaemon::waiting_calls() const {
   return waiting_calls_;
 }
 
-grpc::Status FakeDaemon::Check(const grpc::ServerContext& context) const {
+grpc::Status FakeDaemon::Check(const grpc::ServerContext& context) {
   const auto found = context.client_metadata().find(kSessionMetadataKey);
   MutexLock lock(mutex_);
   if (found == context.client_metadata().end() || found->second != token_) {
     return grpc::Status(grpc::StatusCode::UNAUTHENTICATED, "unknown token");
   }
+  if (!failure_.ok()) ++failed_calls_;
   return failure_;
 }
 
@@ -279,7 +301,10 @@ grpc::Status FakeDaemon::CheckHeld(const grpc::ServerContext& context) {
     Hold(hold_calls_, context, held_calls_);
     if (held && (context.IsCancelled() || stopping_)) return grpc::Status::CANCELLED;
   }
-  return Check(context);
+  const grpc::Status status = Check(context);
+  MutexLock lock(mutex_);
+  if (hold_after_ > 0 && --hold_after_ == 0) hold_calls_ = true;
+  return status;
 }
 
 absl::StatusOr<v1::Block> FakeDaemon::MakeBlock(uint64_t size, uint32_t device_index) {
@@ -463,10 +488,13 @@ grpc::Status FakeDaemon::CloseSegment(grpc::ServerContext* context,
                                       v1::CloseSegmentResponse*) {
   if (grpc::Status status = CheckHeld(*context); !status.ok()) return status;
   MutexLock lock(mutex_);
+  ++closes_;
   Segment* const segment = FindSegment(request->segment_id());
-  if (segment == nullptr) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such segment");
+  if (segment == nullptr || segment->users == 0) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such segment");
+  }
   --segment->users;
-  return grpc::Status::OK;
+  return close_ending_;
 }
 
 }  // namespace heapbroker

@@ -49,7 +49,7 @@ class MemfdBlockSource final : public BlockSource {
 };
 
 // As a daemon says that it has no memory: RefusalOf finds out about it.
-absl::Status NoMemoryError(const std::string& message);
+absl::Status NoMemoryError(const std::string& message, const v1::MemoryRefusal& refusal = {});
 
 // Grants everything, keeps segments by name, and notes what it was asked.
 // Thread-safe.
@@ -74,6 +74,8 @@ class FakeDaemon : private v1::MemoryBroker::Service {
 
   // Each gRPC call is answered with this instead.
   void FailCallsWith(const grpc::Status& status);
+  // Calls that were, since it was said last.
+  int failed_calls() const;
   // Requests for blocks are refused with this, others are not.
   void RefuseAllocationsWith(const absl::Status& refusal);
   // The same, request by request: whatever is not OK.
@@ -84,12 +86,18 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   // Calls but Watch do nothing for as long as this holds, and nothing at all if they end
   // meanwhile.
   void HoldCalls(bool hold);
+  // The same, from after that many calls on.
+  void HoldCallsAfter(int calls);
   int held_calls() const;
   // Blocks are granted, but their replies are kept for as long as this holds; a call
   // that ends meanwhile never has one.
   void HoldAllocateReplies(bool hold);
   // Blocks are granted, and their replies are lost: the calls end with this.
   void LoseAllocateReplies(const grpc::Status& ending);
+  // Segments are closed, and the replies are lost: the calls end with this.
+  void LoseCloseReplies(const grpc::Status& ending);
+  // Calls of CloseSegment that were answered, or whose replies were lost.
+  int closes() const;
   // As HoldAllocateReplies for calls of Release that name a request.
   void HoldUndoReplies(bool hold);
   // Calls whose replies are kept now.
@@ -152,7 +160,7 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   void StartGrpc();
   // The error that the call must end with, if any: no or a wrong token, or what
   // the test wants.
-  grpc::Status Check(const grpc::ServerContext& context) const;
+  grpc::Status Check(const grpc::ServerContext& context);
   // The same, after it was held.
   grpc::Status CheckHeld(const grpc::ServerContext& context);
   // Keeps a call while `held`, which the test sets, says so, and counts it meanwhile.
@@ -172,8 +180,10 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   std::string token_ ABSL_GUARDED_BY(mutex_) = kFakeToken;
   uint64_t session_id_ ABSL_GUARDED_BY(mutex_) = 7;
   bool hold_calls_ ABSL_GUARDED_BY(mutex_) = false;
+  int hold_after_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: never.
   int held_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   grpc::Status failure_ ABSL_GUARDED_BY(mutex_);
+  int failed_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::function<absl::Status(const v1::AllocateRequest&)> judge_ ABSL_GUARDED_BY(mutex_);
   std::function<void(v1::AllocateResponse&)> change_allocate_ ABSL_GUARDED_BY(mutex_);
@@ -189,6 +199,8 @@ class FakeDaemon : private v1::MemoryBroker::Service {
   std::map<uint64_t, v1::AllocateResponse> grants_ ABSL_GUARDED_BY(mutex_);  // By request id.
   bool hold_allocate_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status allocate_ending_ ABSL_GUARDED_BY(mutex_);
+  grpc::Status close_ending_ ABSL_GUARDED_BY(mutex_);
+  int closes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hold_undo_ ABSL_GUARDED_BY(mutex_) = false;
   int held_replies_ ABSL_GUARDED_BY(mutex_) = 0;
   int watches_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -45,7 +45,7 @@ class PaceControl {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  absl::Time now_ ABSL_GUARDED_BY(mutex_) = absl::FromUnixSeconds(1'000'000'000);
+  absl::Duration now_ ABSL_GUARDED_BY(mutex_);
   double chance_ ABSL_GUARDED_BY(mutex_) = 0;
   int allowed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
@@ -56,7 +56,7 @@ class FakePace final : public ReconnectPace {
  public:
   explicit FakePace(std::shared_ptr<PaceControl> control) : control_(std::move(control)) {}
 
-  absl::Time Now() override {
+  absl::Duration Now() override {
     MutexLock lock(control_->mutex_);
     return control_->now_;
   }

@@ -26,10 +26,10 @@ namespace {
 
 constexpr Bytes kBlock = KiB(64);
 
-v1::WatchEvent GiveBack(Bytes bytes) {
+v1::WatchEvent GiveBack(Bytes bytes, int32_t milliseconds = 999) {
   v1::WatchEvent event;
   event.mutable_give_back()->set_bytes(bytes.count());
-  event.mutable_give_back()->mutable_time()->set_seconds(1);
+  event.mutable_give_back()->mutable_time()->set_nanos(milliseconds * 1'000'000);
   return event;
 }
 
@@ -147,6 +147,26 @@ TEST_F(LocalCacheTest, AnswersTheDaemonWithAsMuchAsItAskedForAndPassesTheRequest
   EXPECT_EQ(cache->stats().idle_blocks, 2u);
   EXPECT_GE(cache->stats().given_back_on_request, kBlock + kBlock);
   EXPECT_EQ(daemon_.releases().size(), 1u) << "in one call";
+}
+
+TEST_F(LocalCacheTest, AnAnswerTakesNoLongerThanTheDaemonWaitsAndTheRestGoesLater) {
+  // Whose calls would otherwise wait for ever.
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> patient,
+                       Client::Connect({.runtime_dir = daemon_.runtime_dir(),
+                                        .call_timeout = absl::InfiniteDuration()}));
+  std::atomic<bool> answered = false;
+  ASSERT_OK_AND_ASSIGN(
+      const std::shared_ptr<LocalCache> cache,
+      LocalCache::Start(*patient, *a_.importer, kForEver,
+                        {.on_give_back = [&](const GiveBackRequest&) { answered = true; }}));
+  const auto allocator = MakeAllocator(cache);
+  LeaveIdle(*allocator, 2);
+  daemon_.HoldCalls(true);
+  daemon_.Tell(GiveBack(GiB(1), 50));
+  EXPECT_TRUE(WaitFor([&] { return answered.load(); }));
+  EXPECT_EQ(daemon_.leased_blocks(), 2u);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
 }
 
 TEST_F(LocalCacheTest, WhatIsInUseStaysWhateverTheDaemonAsksFor) {

@@ -9,12 +9,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "gtest/gtest.h"
 #include "heapbroker/memory_manager.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/wait_for.h"
 #include "tests/unit/client/vulkan_fixture.h"
 
 namespace heapbroker {
@@ -30,8 +33,9 @@ class MemoryPlanTest : public VulkanImporterTest {
 
   // Only what a closed segment keeps.
   void ExpectNothingKept() {
-    EXPECT_EQ(daemon_.segment_users("weights"), 0);
-    EXPECT_EQ(daemon_.leased_blocks(), 2u);
+    EXPECT_TRUE(WaitFor([&] {
+      return daemon_.segment_users("weights") == 0 && daemon_.leased_blocks() == 2;
+    })) << daemon_.leased_blocks();
     EXPECT_EQ(a_.importer->stats().imports, 0u);
   }
 
@@ -124,6 +128,70 @@ TEST_F(MemoryPlanTest, ItsTimeIsOneForTheLeaseAndAllImports) {
                 StatusIs(StatusCode::kDeadlineExceeded, ""));
     ExpectNothingKept();
   }
+}
+
+// Where an import fails, nobody answers any more.
+class FailingPlanTest : public MemoryPlanTest {
+ protected:
+  // At the fetch with this number.
+  void HangAtFetch(int last, std::function<void()> then) {
+    daemon_.session_socket().AnswerWith(
+        [this, last, then = std::move(then)](const v1::SessionRequest& request) {
+          if (request.has_hello() || ++fetches_ < last) return daemon_.Answer(request);
+          daemon_.HoldCalls(true);
+          SessionAnswer answer;
+          answer.then = SessionAnswer::Then::kIgnore;
+          then();
+          return answer;
+        });
+  }
+  void ExpectAllGoesLater() {
+    EXPECT_GT(daemon_.leased_blocks(), 2u) << "it waited for no answer";
+    daemon_.HoldCalls(false);
+    ExpectNothingKept();
+  }
+
+  std::atomic<int> fetches_ = 0;
+  // The calls that give back would wait for ever.
+  const std::shared_ptr<Client> patient_ =
+      Client::Connect(
+          {.runtime_dir = daemon_.runtime_dir(), .call_timeout = absl::InfiniteDuration()})
+          .value();
+};
+
+TEST_F(FailingPlanTest, ItsTimeIsForGivingBackAsWell) {
+  HangAtFetch(4, [] {});
+  MemoryPlan plan = everything_;
+  plan.options.timeout = absl::Milliseconds(200);
+  EXPECT_THAT(MemoryManager::Create(*patient_, *a_.importer, plan),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  ExpectAllGoesLater();
+}
+
+TEST_F(FailingPlanTest, OneThatIsCancelledMidwayGivesBackWithoutWaiting) {
+  MemoryPlan plan = everything_;
+  plan.options.timeout = absl::InfiniteDuration();
+  plan.options.cancellation = std::make_shared<Cancellation>();
+  std::thread canceller;
+  HangAtFetch(4, [&] {
+    // A thread of its own: what ends the call waits for nobody.
+    canceller = std::thread([&] { plan.options.cancellation->Cancel(); });
+  });
+  EXPECT_THAT(MemoryManager::Create(*patient_, *a_.importer, plan),
+              StatusIs(StatusCode::kCancelled, ""));
+  canceller.join();
+  ExpectAllGoesLater();
+}
+
+TEST_F(FailingPlanTest, ASegmentThatCannotBeImportedIsClosedWithoutWaiting) {
+  HangAtFetch(2, [] {});
+  MemoryPlan plan = everything_;
+  plan.options.timeout = absl::Milliseconds(200);
+  EXPECT_THAT(MemoryManager::Create(*patient_, *a_.importer, plan),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  EXPECT_EQ(daemon_.segment_users("weights"), 1);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(WaitFor([&] { return daemon_.segment_users("weights") == 0; }));
 }
 
 TEST_F(MemoryPlanTest, LeasesNothingWhereTheSegmentDoesNotCome) {

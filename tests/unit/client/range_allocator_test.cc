@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "client/src/serial_numbers.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
@@ -240,6 +242,37 @@ TEST(RangeAllocatorTest, AMovedOneGoesOnAsTheSame) {
 TEST(RangeAllocatorDeathTest, OptionsThatContradictThemselvesCrash) {
   EXPECT_DEATH(RangeAllocator({.size = KiB(1), .granularity = Bytes(48)}), "");
   EXPECT_DEATH(RangeAllocator({.size = KiB(1), .granularity = Bytes(64), .base_address = 32}), "");
+}
+
+TEST(RangeAllocatorTest, AnAllocatorTakesFewNumbersForItsHandles) {
+  // A process makes any number of them, one for each block that it ever leases.
+  RangeAllocator first({.size = KiB(1)});
+  RangeAllocator second({.size = KiB(1)});
+  const uint64_t number = MustAllocate(first, Bytes(1)).handle.serial;
+  EXPECT_LE(MustAllocate(second, Bytes(1)).handle.serial - number, SerialNumbers::kAtOnce);
+}
+
+TEST(RangeAllocatorTest, HandlesDifferWhenTheNumbersOfSeveralAllocatorsRunOut) {
+  constexpr uint64_t kMany = 3 * SerialNumbers::kAtOnce;
+  RangeAllocator first({.size = KiB(1)});
+  RangeAllocator second({.size = KiB(1)});
+  std::set<uint64_t> serials;
+  for (uint64_t i = 0; i < kMany; ++i) {
+    for (RangeAllocator* const ranges : {&first, &second}) {
+      const RangeHandle handle = MustAllocate(*ranges, Bytes(1)).handle;
+      serials.insert(handle.serial);
+      ASSERT_THAT(ranges->Free(handle), IsOk());
+    }
+  }
+  EXPECT_EQ(serials.size(), 2 * kMany);
+}
+
+TEST(SerialNumbersTest, EndWithTheLastOneAndNeverBeginAgain) {
+  SerialNumbers numbers(0 - 2 * SerialNumbers::kAtOnce);
+  EXPECT_EQ(numbers.Take(), 0 - 2 * SerialNumbers::kAtOnce);
+  EXPECT_EQ(numbers.Take(), 0 - SerialNumbers::kAtOnce);
+  EXPECT_EQ(numbers.Take(), 0u);
+  EXPECT_EQ(numbers.Take(), 0u);
 }
 
 }  // namespace

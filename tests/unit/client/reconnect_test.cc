@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 
 #include "gmock/gmock.h"
 #include "heapbroker/memory_watch.h"
+#include "tests/support/no_more_threads.h"
 #include "tests/support/process_facts.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/client/reconnect_fixture.h"
@@ -65,6 +67,33 @@ TEST_F(ReconnectTest, TellsWhatWasLostAtOnceAndWithoutAnyCall) {
   EXPECT_FALSE(released.lost());
   EXPECT_TRUE(open.lost());
   EXPECT_FALSE(closed.lost());
+}
+
+TEST_F(ReconnectTest, WhereThereCouldBeNoThreadTheNextCallStartsIt) {
+  const std::shared_ptr<Client> client = Connect(Options());
+  daemon_.Stop();
+  {
+    const NoMoreThreads no_more;
+    EXPECT_THAT(client->Allocate({.size = Bytes(1)}), StatusIs(StatusCode::kUnavailable, ""));
+    EXPECT_THAT(client->Allocate({.size = Bytes(1)}), StatusIs(StatusCode::kUnavailable, ""));
+  }
+  EXPECT_THAT(pace_->pauses(), IsEmpty());
+  daemon_.Restart();
+  pace_->Go();
+  EXPECT_THAT(client->Allocate({.size = Bytes(1)}), StatusIs(StatusCode::kUnavailable, ""));
+  EXPECT_THAT(client->AwaitSession(), IsOk());
+  EXPECT_THAT(client->Allocate({.size = Bytes(1)}), IsOk());
+}
+
+TEST_F(ReconnectTest, WhoeverAwaitsASessionStartsTheThreadOnceThereCanBeOne) {
+  const std::shared_ptr<Client> client = Connect(Options());
+  daemon_.Restart();
+  pace_->Go();
+  std::optional<NoMoreThreads> no_more(std::in_place);
+  EXPECT_THAT(client->AwaitSession({.timeout = absl::Milliseconds(150)}),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  no_more.reset();
+  EXPECT_THAT(client->AwaitSession(), IsOk());
 }
 
 TEST_F(ReconnectTest, CallsAreUnavailableUntilThereIsASessionAgain) {

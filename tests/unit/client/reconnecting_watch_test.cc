@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "heapbroker/memory_watch.h"
+#include "tests/support/no_more_threads.h"
 #include "tests/unit/client/reconnect_fixture.h"
 
 namespace heapbroker {
@@ -107,6 +109,31 @@ TEST_F(ReconnectingWatchTest, ATimeWithoutAFreeDescriptorPasses) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MemoryWatch> watch, client->Watch(Notes()));
   EXPECT_TRUE(WaitFor([&] { return daemon_.refused_watches() >= 2; }));
   daemon_.RefuseWatchesWith(grpc::Status::OK);
+  daemon_.Tell(GiveBack(1));
+  EXPECT_TRUE(AwaitGiveBacks(1));
+  MutexLock lock(mutex_);
+  EXPECT_TRUE(losses_.empty());
+  EXPECT_TRUE(ends_.empty());
+}
+
+TEST_F(ReconnectingWatchTest, ATimeWithoutAnotherThreadPasses) {
+  const std::shared_ptr<Client> client = Connect(Options());
+  {
+    const NoMoreThreads no_more;
+    EXPECT_THAT(client->Watch(Notes()), StatusIs(absl::StatusCode::kResourceExhausted, "thread"));
+  }
+  // So that one begins anew all the time.
+  daemon_.RefuseWatchesWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MemoryWatch> watch, client->Watch(Notes()));
+  EXPECT_TRUE(WaitFor([&] { return daemon_.refused_watches() >= 1; }));
+  {
+    const NoMoreThreads no_more;
+    daemon_.RefuseWatchesWith(grpc::Status::OK);
+    const int refused = daemon_.refused_watches();
+    const absl::Time begin = absl::Now();
+    EXPECT_TRUE(WaitFor([&] { return absl::Now() - begin > absl::Milliseconds(300); }));
+    EXPECT_EQ(daemon_.refused_watches(), refused);
+  }
   daemon_.Tell(GiveBack(1));
   EXPECT_TRUE(AwaitGiveBacks(1));
   MutexLock lock(mutex_);

@@ -4,38 +4,41 @@
 #include "client/transport/request_undoer.h"
 
 #include <memory>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "common/base/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/no_more_threads.h"
 #include "tests/support/wait_for.h"
 
 namespace heapbroker {
 namespace {
 
 using ::testing::ElementsAre;
-
-v1::ReleaseRequest Request(uint64_t id) {
-  v1::ReleaseRequest request;
-  request.set_request_id(id);
-  return request;
-}
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 // A daemon that answers when it is told to.
 class RequestUndoerTest : public testing::Test {
  protected:
-  bool Release(const v1::ReleaseRequest& request) {
-    MutexLock lock(mutex_);
-    called_.push_back(request.request_id());
-    called_from_.push_back(std::this_thread::get_id());
-    while (hangs_) changed_.Wait(mutex_);
-    return !unreachable_;
+  // A call with this number.
+  RequestUndoer::Call Call(int number) {
+    return [this, number](grpc::ClientContext&) {
+      MutexLock lock(mutex_);
+      called_.push_back(number);
+      called_from_.push_back(std::this_thread::get_id());
+      while (hangs_) changed_.Wait(mutex_);
+      return !failing_.contains(number);
+    };
   }
-  void SetUnreachable(bool unreachable) {
+  void SetFailing(std::set<int> failing) {
     MutexLock lock(mutex_);
-    unreachable_ = unreachable;
+    failing_ = std::move(failing);
   }
   void Hang(bool hangs) {
     {
@@ -44,7 +47,7 @@ class RequestUndoerTest : public testing::Test {
     }
     changed_.NotifyAll();
   }
-  std::vector<uint64_t> called() {
+  std::vector<int> called() {
     MutexLock lock(mutex_);
     return called_;
   }
@@ -52,17 +55,16 @@ class RequestUndoerTest : public testing::Test {
   Mutex mutex_;
   CondVar changed_;
   bool hangs_ ABSL_GUARDED_BY(mutex_) = false;
-  bool unreachable_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<uint64_t> called_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> failing_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int> called_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread::id> called_from_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<RequestUndoer> undoer_ = std::make_unique<RequestUndoer>(
-      [this](grpc::ClientContext&, const v1::ReleaseRequest& request) { return Release(request); });
+  std::unique_ptr<RequestUndoer> undoer_ = std::make_unique<RequestUndoer>();
 };
 
 TEST_F(RequestUndoerTest, NobodyWaitsForADaemonThatHangs) {
   Hang(true);
-  undoer_->Add(Request(1));
-  undoer_->Add(Request(2));
+  undoer_->Add(Call(1));
+  undoer_->Add(Call(2));
   EXPECT_TRUE(WaitFor([&] { return !called().empty(); }));
   EXPECT_THAT(called(), ElementsAre(1));
   Hang(false);
@@ -74,21 +76,41 @@ TEST_F(RequestUndoerTest, NobodyWaitsForADaemonThatHangs) {
   }
 }
 
-TEST_F(RequestUndoerTest, RepeatsWhatDidNotReachTheDaemonUntilItDoes) {
-  SetUnreachable(true);
-  undoer_->Add(Request(1));
-  undoer_->Add(Request(2));
+TEST_F(RequestUndoerTest, RepeatsWhatFailedUntilItDoesNot) {
+  SetFailing({1, 2});
+  undoer_->Add(Call(1));
+  undoer_->Add(Call(2));
+  EXPECT_TRUE(WaitFor([&] { return called().size() >= 3; }));
+  SetFailing({});
+  const size_t before = called().size();
+  EXPECT_TRUE(WaitFor([&] { return called().size() >= before + 2; }));
+  EXPECT_THAT(called(), IsSupersetOf({1, 1, 2, 2}));
+}
+
+TEST_F(RequestUndoerTest, OneThatAlwaysFailsHoldsUpNoOther) {
+  SetFailing({1});
+  undoer_->Add(Call(1));
   EXPECT_TRUE(WaitFor([&] { return called().size() >= 2; }));
-  EXPECT_THAT(called(), ::testing::Each(1));
-  SetUnreachable(false);
-  EXPECT_TRUE(WaitFor([&] { return called().back() == 2; }));
+  undoer_->Add(Call(2));
+  EXPECT_TRUE(WaitFor([&] { return absl::c_linear_search(called(), 2); }));
 }
 
 TEST_F(RequestUndoerTest, EndsThoughTheDaemonCannotBeReached) {
-  SetUnreachable(true);
-  undoer_->Add(Request(1));
+  SetFailing({1});
+  undoer_->Add(Call(1));
   EXPECT_TRUE(WaitFor([&] { return !called().empty(); }));
   undoer_.reset();
+}
+
+TEST_F(RequestUndoerTest, WhatWasAddedWhenThereCouldBeNoThreadGoesWithTheNext) {
+  {
+    const NoMoreThreads no_more;
+    undoer_->Add(Call(1));
+  }
+  EXPECT_THAT(called(), IsEmpty());
+  undoer_->Add(Call(2));
+  EXPECT_TRUE(WaitFor([&] { return called().size() == 2; }));
+  EXPECT_THAT(called(), ElementsAre(1, 2));
 }
 
 TEST_F(RequestUndoerTest, WithoutARequestThereIsNothingToEnd) {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "heapbroker/client.h"
 #include "tests/support/status_matchers.h"
@@ -25,6 +26,10 @@ class SegmentTest : public testing::Test {
     return Client::Connect({.runtime_dir = daemon_.runtime_dir()}).value();
   }
   SegmentOptions Weights() const { return {.name = "weights", .size = Bytes(101)}; }
+
+  bool AwaitUsers(int count) {
+    return WaitFor([&] { return daemon_.segment_users("weights") == count; });
+  }
 
   MemfdBlockSource source_;
   FakeDaemon daemon_{source_};
@@ -75,7 +80,7 @@ TEST_F(SegmentTest, AReplyThatMakesNoSenseLeavesNothingAttached) {
       [](v1::OpenSegmentResponse& response) { response.mutable_blocks(1)->set_device_index(9); });
   EXPECT_THAT(client_->OpenSegment(Weights()),
               StatusIs(absl::StatusCode::kInternal, "makes no sense"));
-  EXPECT_EQ(daemon_.segment_users("weights"), 0);
+  EXPECT_TRUE(AwaitUsers(0));
 }
 
 TEST_F(SegmentTest, OthersWaitForTheWriterWithoutADeadline) {
@@ -135,6 +140,107 @@ TEST_F(SegmentTest, ADaemonThatEndsEndsTheWait) {
   stopper.join();
   EXPECT_THAT(writer.Seal(kChecksum),
               StatusIs(absl::StatusCode::kUnavailable, "session has ended"));
+}
+
+// Attachments whose close fails end while the session goes on.
+class FailedCloseTest : public SegmentTest {
+ protected:
+  // Calls that go later go in order: this one's end is the end of those before it.
+  void AwaitLater() {
+    Lease lease = client_->Allocate({.size = Bytes(1)}).value();
+    const size_t before = daemon_.releases().size();
+    lease.ReleaseLater();
+    EXPECT_TRUE(WaitFor([&] { return daemon_.releases().size() > before; }));
+  }
+};
+
+TEST_F(FailedCloseTest, AWriterThatWasDroppedWhileTheDaemonHungIsClosedLater) {
+  ASSERT_OK_AND_ASSIGN(const std::shared_ptr<Client> impatient,
+                       Client::Connect({.runtime_dir = daemon_.runtime_dir(),
+                                        .call_timeout = absl::Milliseconds(50)}));
+  ASSERT_OK_AND_ASSIGN(Segment writer, impatient->OpenSegment(Weights()));
+  daemon_.HoldCalls(true);
+  writer = Segment();
+  EXPECT_EQ(daemon_.segment_users("weights"), 1);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(AwaitUsers(0));
+}
+
+TEST_F(FailedCloseTest, OneThatDidNotReachTheDaemonIsTriedAgain) {
+  for (const grpc::StatusCode code :
+       {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::INTERNAL, grpc::StatusCode::UNKNOWN}) {
+    SegmentOptions options = Weights();
+    options.name = absl::StrCat("weights ", code);
+    ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(options));
+    daemon_.FailCallsWith(grpc::Status(code, "not now"));
+    writer = Segment();
+    EXPECT_EQ(daemon_.segment_users(options.name), 1);
+    daemon_.FailCallsWith(grpc::Status::OK);
+    EXPECT_TRUE(WaitFor([&] { return daemon_.segment_users(options.name) == 0; })) << code;
+  }
+}
+
+TEST_F(FailedCloseTest, AfterUnavailableItGoesLater) {
+  ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(Weights()));
+  daemon_.FailCallsWith(grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now"));
+  EXPECT_THAT(writer.Close(), StatusIs(absl::StatusCode::kUnavailable, ""));
+  EXPECT_FALSE(writer.attached());
+  daemon_.FailCallsWith(grpc::Status::OK);
+  EXPECT_TRUE(AwaitUsers(0));
+}
+
+TEST_F(FailedCloseTest, GoingLaterWaitsForNoAnswer) {
+  ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(Weights()));
+  daemon_.HoldCalls(true);
+  writer.CloseLater();
+  EXPECT_FALSE(writer.attached());
+  EXPECT_EQ(daemon_.segment_users("weights"), 1);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(AwaitUsers(0));
+}
+
+TEST_F(FailedCloseTest, OneThatArrivedWithoutAnAnswerTakesNoOtherAttachmentOfTheSession) {
+  ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(Weights()));
+  ASSERT_THAT(writer.Seal(kChecksum), IsOk());
+  ASSERT_OK_AND_ASSIGN(Segment reader, client_->OpenSegment(Weights()));
+  daemon_.LoseCloseReplies(grpc::Status(grpc::StatusCode::INTERNAL, "lost"));
+  reader = Segment();
+  daemon_.LoseCloseReplies(grpc::Status::OK);
+  AwaitLater();
+  EXPECT_EQ(daemon_.segment_users("weights"), 1) << "the writer's";
+  EXPECT_EQ(daemon_.closes(), 1);
+  // With the last of them gone, there is nothing more that it could take.
+  ASSERT_THAT(writer.Close(), IsOk());
+  EXPECT_TRUE(WaitFor([&] { return daemon_.closes() == 3; }));
+  EXPECT_EQ(daemon_.segment_users("weights"), 0);
+}
+
+TEST_F(FailedCloseTest, OneThatDidNotArriveEndsWithTheLastAttachmentOfTheSession) {
+  ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(Weights()));
+  ASSERT_THAT(writer.Seal(kChecksum), IsOk());
+  ASSERT_OK_AND_ASSIGN(Segment reader, client_->OpenSegment(Weights()));
+  daemon_.FailCallsWith(grpc::Status(grpc::StatusCode::INTERNAL, "not now"));
+  reader = Segment();
+  daemon_.FailCallsWith(grpc::Status::OK);
+  AwaitLater();
+  EXPECT_EQ(daemon_.segment_users("weights"), 2);
+  ASSERT_THAT(writer.Close(), IsOk());
+  EXPECT_TRUE(AwaitUsers(0));
+}
+
+TEST_F(FailedCloseTest, NobodyOpensASegmentWhileACloseOfItIsRepeated) {
+  ASSERT_OK_AND_ASSIGN(Segment writer, client_->OpenSegment(Weights()));
+  ASSERT_THAT(writer.Seal(kChecksum), IsOk());
+  daemon_.HoldCalls(true);
+  writer.CloseLater();
+  ASSERT_TRUE(WaitFor([&] { return daemon_.held_calls() == 1; }));
+  SegmentOptions options = Weights();
+  options.timeout = absl::Milliseconds(50);
+  EXPECT_THAT(client_->OpenSegment(options), StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  EXPECT_EQ(daemon_.held_calls(), 1);
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(AwaitUsers(0));
+  EXPECT_THAT(client_->OpenSegment(Weights()), IsOk());
 }
 
 }  // namespace

@@ -318,6 +318,27 @@ TEST_F(DeferredAnswerTest, ARequestWithAnIdEndsWithItsCallAndCanBeMadeAgain) {
   EXPECT_TRUE(NothingHeld(reader_));
 }
 
+// Undone before it is handled, when there is nothing to undo yet: what it gets then, out
+// of the cache, nobody would ever give back.
+TEST_F(DeferredAnswerTest, WhatIsGrantedToACallThatHasEndedIsKeptOnlyForARepetition) {
+  constexpr uint64_t kNeverRepeated = uint64_t{1} << 63;
+  constexpr uint64_t kCalls = 20;
+  std::vector<uint64_t> cached;
+  for (uint64_t i = 0; i < kCalls; ++i) cached.push_back(AllocateOne(reader_, 1000).block_id());
+  ASSERT_TRUE(Release(reader_, cached).ok());
+  RawHttp2Client client(directory_.File("broker.sock"));
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    EXPECT_EQ(Release(reader_, UndoOf(kNeverRepeated + i)).error_code(),
+              grpc::StatusCode::NOT_FOUND);
+    // Over when it arrives.
+    ASSERT_TRUE(client.StartCall({"/heapbroker.v1.MemoryBroker/Allocate",
+                                  RequestOf(1000, kNeverRepeated + i).SerializeAsString(),
+                                  reader_.token, "1n"}));
+  }
+  LetTheServerNotice();
+  EXPECT_TRUE(WaitFor([this] { return NothingHeld(reader_); }));
+}
+
 TEST_F(DeferredAnswerTest, WhatTheDeviceMakesForARequestThatWasUndoneIsGivenBack) {
   executor_.HoldAllocations();
   WaitingAllocate undone(*memory_, reader_, RequestOf(1000, 7));
