@@ -245,7 +245,8 @@ TEST_P(TransfersTest, IsCancelledWhileItWaitsForAStagingBuffer) {
   std::thread canceller([&] {
     EXPECT_TRUE(WaitFor([&] {
       uint64_t waiting = 0;
-      for (const v1::HeapStats& heap : Stats().devices(0).heaps()) {
+      const v1::GetStatsResponse stats = Stats();
+      for (const v1::HeapStats& heap : stats.devices(0).heaps()) {
         waiting += heap.waiting_requests();
       }
       return waiting == 1;
