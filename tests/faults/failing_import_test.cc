@@ -89,6 +89,36 @@ TEST_P(FailingImportTest, CostsNoDescriptorAndNobodyElsesDescriptor) {
   EXPECT_THAT(Import(lease), IsOk());
 }
 
+class HangingImportTest : public DaemonUnderFaults {};
+
+TEST_F(HangingImportTest, OthersWaitForItNoLongerThanTheySaid) {
+  ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(""));
+  ASSERT_NO_FATAL_FAILURE(ConnectUnder("fault import:1:delay(3s)\n"));
+  ASSERT_OK_AND_ASSIGN(const Lease slow, Allocate(KiB(64)));
+  ASSERT_OK_AND_ASSIGN(const Lease other, Allocate(KiB(64)));
+  ASSERT_OK_AND_ASSIGN(VulkanImporter* const importer, Importer());
+  ASSERT_THAT(slow.fd(), IsOk());
+  ASSERT_THAT(other.fd(), IsOk());
+  std::thread importing([&] { EXPECT_THAT(Import(slow), IsOk()); });
+  EXPECT_TRUE(WaitFor(
+      [&] { return client_file().Device("default").CallsOf(faults::Function::kImport) == 1; }));
+  // The same block, and another one.
+  for (const Lease* const lease : {&slow, &other}) {
+    const auto import = [&](const CallOptions& call) {
+      return importer->Import(*lease->block(), VK_BUFFER_USAGE_TRANSFER_DST_BIT, call).status();
+    };
+    EXPECT_THAT(import({.timeout = absl::Milliseconds(50)}),
+                StatusIs(StatusCode::kDeadlineExceeded, ""));
+    const auto cancellation = std::make_shared<Cancellation>();
+    std::thread canceller([&] { cancellation->Cancel(); });
+    EXPECT_THAT(import({.timeout = absl::InfiniteDuration(), .cancellation = cancellation}),
+                StatusIs(StatusCode::kCancelled, ""));
+    canceller.join();
+  }
+  importing.join();
+  EXPECT_THAT(Import(other), IsOk());
+}
+
 INSTANTIATE_TEST_SUITE_P(Drivers, FailingImportTest,
                          testing::Values("fail-and-close", "fail-and-keep"),
                          [](const auto& driver) {

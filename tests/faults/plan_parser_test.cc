@@ -47,7 +47,7 @@ device first   # a comment
   memoryType 0 device_local
   memoryType 1 host_visible|host_coherent 4
   queueFamily graphics|compute|transfer
-  queueFamily transfer
+  queueFamily transfer 2
   enforce heaps
   pad 64KiB 64
   fresh_memory 165
@@ -94,9 +94,9 @@ device second
                                   VK_MEMORY_PROPERTY_HOST_COHERENT_BIT});
   EXPECT_EQ(device.memory_types[1].real_type, 4u);
   EXPECT_EQ(device.queue_families,
-            (std::vector<VkQueueFlags>{
-                VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT,
-                VK_QUEUE_TRANSFER_BIT}));
+            (std::vector<QueueFamilyPlan>{
+                {VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 1},
+                {VK_QUEUE_TRANSFER_BIT, 2}}));
   EXPECT_TRUE(device.enforce_heaps);
   EXPECT_EQ(device.padding->granularity, KiB(64));
   EXPECT_EQ(device.padding->extra, Bytes(64));

@@ -6,7 +6,11 @@
 #include "heapbroker/transfers.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +18,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "heapbroker/memory_refusal.h"
 #include "heapbroker/vulkan_importer.h"
@@ -34,8 +39,8 @@ device gpu
   memoryType 0 device_local
   memoryType 1 host_visible|host_coherent
   memoryType 1 host_visible|host_cached
-  queueFamily compute|transfer
 )";
+constexpr char kOneQueue[] = "  queueFamily compute|transfer\n";
 
 std::string Pattern(size_t size) {
   std::string data(size, '\0');
@@ -50,7 +55,7 @@ class TransfersTest : public DaemonUnderFaults, public testing::WithParamInterfa
   std::string Plan() const { return absl::StrCat(kDiscrete, GetParam()); }
 
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(kDiscrete));
+    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(absl::StrCat(kDiscrete, kOneQueue)));
     ASSERT_NO_FATAL_FAILURE(ConnectUnder(Plan()));
     ASSERT_OK_AND_ASSIGN(importer_, Importer());
     ASSERT_NO_FATAL_FAILURE(MakeTransfers({.piece = KiB(64)}));
@@ -69,6 +74,20 @@ class TransfersTest : public DaemonUnderFaults, public testing::WithParamInterfa
   }
   void Acquire() { ASSERT_THAT(importer_->AcquireAll({buffer_}), IsOk()); }
   void Release() { ASSERT_THAT(importer_->ReleaseAll({buffer_}), IsOk()); }
+  // Until SIGCONT. The signal alone does not mean that all of them have noticed.
+  void StopTheDaemonsThreads() {
+    ASSERT_THAT(daemon_->process().Signal(SIGSTOP), IsOk());
+    const std::string threads = absl::StrCat("/proc/", daemon_->process().pid(), "/task");
+    ASSERT_TRUE(WaitFor([&] {
+      for (const auto& thread : std::filesystem::directory_iterator(threads)) {
+        std::ifstream file(thread.path() / "stat");
+        const std::string stat(std::istreambuf_iterator<char>(file), {});
+        // Its name, which stands before, ends with the last parenthesis.
+        if (stat.find(" T ", stat.rfind(')')) == std::string::npos) return false;
+      }
+      return true;
+    }));
+  }
   // What the buffer holds, by whatever way.
   std::string Read(Bytes offset, Bytes size) {
     std::string data(size.count(), '\0');
@@ -187,6 +206,61 @@ TEST_P(TransfersTest, CancellationEndsItBetweenPiecesAndLeavesTheBufferItsOwners
   EXPECT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(512),
                                  {.timeout = absl::ZeroDuration()}),
               StatusIs(StatusCode::kDeadlineExceeded, "0 of 524288 bytes"));
+  ASSERT_NO_FATAL_FAILURE(Release());
+}
+
+TEST_P(TransfersTest, LeasingStagingBuffersIsPartOfItsTime) {
+  ASSERT_NO_FATAL_FAILURE(Acquire());
+  const std::string data = Pattern(KiB(64).count());
+  ASSERT_NO_FATAL_FAILURE(StopTheDaemonsThreads());
+  const absl::Time begin = absl::Now();
+  EXPECT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(64),
+                                 {.timeout = absl::Milliseconds(100)}),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(3)) << "less than a call takes by default";
+  ASSERT_THAT(daemon_->process().Signal(SIGCONT), IsOk());
+  ASSERT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(64)), IsOk());
+  EXPECT_TRUE(Read(Bytes(0), KiB(64)) == data);
+  ASSERT_NO_FATAL_FAILURE(Release());
+}
+
+TEST_P(TransfersTest, StagingBuffersAreGivenUpWhereTheDaemonDoesNotAnswer) {
+  ASSERT_NO_FATAL_FAILURE(Acquire());
+  const std::string data = Pattern(KiB(64).count());
+  ASSERT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(64)), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StopTheDaemonsThreads());
+  EXPECT_THAT(transfers_->ReleaseStaging({.timeout = absl::Milliseconds(100)}),
+              StatusIs(StatusCode::kDeadlineExceeded, ""));
+  ASSERT_THAT(daemon_->process().Signal(SIGCONT), IsOk());
+  EXPECT_TRUE(WaitFor([&] { return Held().leased_blocks == 1; }));
+  ASSERT_NO_FATAL_FAILURE(Release());
+}
+
+TEST_P(TransfersTest, IsCancelledWhileItWaitsForAStagingBuffer) {
+  ASSERT_NO_FATAL_FAILURE(Acquire());
+  const absl::Status full = Allocate(GiB(1)).status();
+  ASSERT_TRUE(RefusalOf(full).has_value()) << full;
+  ASSERT_OK_AND_ASSIGN(Lease all, Allocate(Bytes(RefusalOf(full)->largest_now)));
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::thread canceller([&] {
+    EXPECT_TRUE(WaitFor([&] {
+      uint64_t waiting = 0;
+      const v1::GetStatsResponse stats = Stats();
+      for (const v1::HeapStats& heap : stats.devices(0).heaps()) {
+        waiting += heap.waiting_requests();
+      }
+      return waiting == 1;
+    }));
+    cancellation->Cancel();
+  });
+  const std::string data = Pattern(KiB(512).count());
+  EXPECT_THAT(
+      transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(512), {.cancellation = cancellation}),
+      StatusIs(StatusCode::kCancelled, ""));
+  canceller.join();
+  ASSERT_THAT(all.Release(), IsOk());
+  ASSERT_THAT(transfers_->Upload(buffer_, Bytes(0), data.data(), KiB(512)), IsOk());
+  EXPECT_TRUE(Read(Bytes(0), KiB(512)) == data);
   ASSERT_NO_FATAL_FAILURE(Release());
 }
 
@@ -358,11 +432,19 @@ TEST_P(TransfersTest, MemoryThatTheHostReachesNeedsNoStagingOnItsFastSide) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Queues, TransfersTest, testing::Values("", "  queueFamily transfer\n"),
-                         [](const auto& queues) {
-                           return std::string(queues.param).empty() ? "OneFamily"
-                                                                    : "AFamilyForTransfers";
-                         });
+// Names the arrangement.
+std::string QueuesName(const testing::TestParamInfo<const char*>& queues) {
+  static constexpr const char* kNames[] = {"OneQueue", "AFamilyForTransfers",
+                                           "ASecondQueueForTransfers"};
+  return kNames[queues.index];
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, TransfersTest,
+                         testing::Values(kOneQueue,
+                                         "  queueFamily compute|transfer\n"
+                                         "  queueFamily transfer\n",
+                                         "  queueFamily compute|transfer 2\n"),
+                         QueuesName);
 
 }  // namespace
 }  // namespace heapbroker

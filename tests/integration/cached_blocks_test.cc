@@ -113,9 +113,11 @@ TEST_F(CachedBlocksTest, NothingIsLeftAfterTheClientsEnd) {
   Allocate("large", 20 * kMiB);
   Free("large");
   EXPECT_THAT(holder_->Quit(), IsOk());
-  // The program's end has given all back, before the session's end would have.
   EXPECT_TRUE(WaitFor([&] { return Held().client_sessions == 1; }));
   EXPECT_EQ(Held().leased_blocks, 0u);
+  // The program's end has given all back, before the session's end would have: only then
+  // the daemon keeps them for the next process of this user.
+  EXPECT_EQ(Held().allocations, 2u);
   EXPECT_EQ(IdleInClients(), 0u);
 }
 

@@ -71,7 +71,8 @@ class HEAPBROKER_EXPORT Client {
   //   PERMISSION_DENIED    this user may not use the socket
   //   FAILED_PRECONDITION  the daemon speaks another protocol version, or this process
   //                        was forked off one that had connected
-  //   RESOURCE_EXHAUSTED   this process has no free descriptor
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor, or there are handlers and
+  //                        it can have no further thread
   //   INVALID_ARGUMENT     an option is out of range; the message names it
   //   DEADLINE_EXCEEDED    the daemon did not answer in time
   //   CANCELLED            by `call.cancellation`
@@ -119,7 +120,8 @@ class HEAPBROKER_EXPORT Client {
   // session; a second one ends the first with ABORTED. Makes no call itself: what
   // goes wrong, the watch says.
   //   FAILED_PRECONDITION  in a forked child
-  //   RESOURCE_EXHAUSTED   this process has no free descriptor
+  //   RESOURCE_EXHAUSTED   this process has no free descriptor, or can have no further
+  //                        thread
   absl::StatusOr<std::unique_ptr<MemoryWatch>> Watch(WatchHandlers handlers);
 
   // Returns at once while there is a session, else waits for the next one.

@@ -80,14 +80,18 @@ Device::Device(VkDevice handle, const PhysicalDevice& physical_device,
   next_.GetDeviceQueue(handle_, 0, 0, &real);
   // As the loader does with what it hands out: by this a layer below finds the device.
   *reinterpret_cast<void**>(real) = *reinterpret_cast<void**>(handle_);
-  for (size_t i = 0; i < plan_.queue_families.size(); ++i) {
-    queues_.push_back(std::make_unique<Queue>());
-    queues_.back()->real = real;
+  for (const QueueFamilyPlan& family : plan_.queue_families) {
+    queues_.emplace_back();
+    for (uint32_t i = 0; i < family.queues; ++i) {
+      queues_.back().push_back(std::make_unique<Queue>());
+      queues_.back().back()->real = real;
+    }
   }
 }
 
-Queue* Device::QueueOf(uint32_t family) {
-  return family < queues_.size() ? queues_[family].get() : nullptr;
+Queue* Device::QueueOf(uint32_t family, uint32_t index) {
+  if (family >= queues_.size() || index >= queues_[family].size()) return nullptr;
+  return queues_[family][index].get();
 }
 
 VkResult Device::OnQueue(VkQueue queue, absl::FunctionRef<VkResult(VkQueue real)> call) {

@@ -70,7 +70,7 @@ class Device {
   const DeviceDispatch& next() const { return next_; }
 
   // Of a planned family; null where the plan has none like it.
-  Queue* QueueOf(uint32_t family);
+  Queue* QueueOf(uint32_t family, uint32_t index);
   bool has_planned_queues() const { return !queues_.empty(); }
   // The driver's, with which `call` is called: by one thread at a time where it is
   // behind several.
@@ -110,9 +110,10 @@ class Device {
   const DevicePlan& plan_;
   FaultState& faults_;
   const DeviceDispatch next_;
-  std::vector<std::unique_ptr<Queue>> queues_;  // By family; constant. Empty: the driver's.
-  Mutex queue_mutex_;                           // Whose turn it is to use the driver's one.
-  std::atomic<int64_t> objects_[3] = {};        // By Kind.
+  // By family; constant. Empty: the driver's.
+  std::vector<std::vector<std::unique_ptr<Queue>>> queues_;
+  Mutex queue_mutex_;                     // Whose turn it is to use the driver's one.
+  std::atomic<int64_t> objects_[3] = {};  // By Kind.
   Mutex mutex_;
   MemoryLedger ledger_ ABSL_GUARDED_BY(mutex_);
 };

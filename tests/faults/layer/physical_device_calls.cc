@@ -81,11 +81,11 @@ std::vector<VkQueueFamilyProperties> PlannedFamilies(const PhysicalDevice& devic
   uint32_t count = 1;
   VkQueueFamilyProperties first{};
   device.instance->next.GetPhysicalDeviceQueueFamilyProperties(device.real, &count, &first);
-  first.queueCount = 1;
   std::vector<VkQueueFamilyProperties> families;
-  for (const VkQueueFlags flags : device.plan->queue_families) {
+  for (const QueueFamilyPlan& family : device.plan->queue_families) {
     families.push_back(first);
-    families.back().queueFlags = flags;
+    families.back().queueFlags = family.flags;
+    families.back().queueCount = family.queues;
   }
   return families;
 }

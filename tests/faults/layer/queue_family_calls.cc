@@ -16,7 +16,7 @@ void GetDeviceQueue(VkDevice handle, uint32_t family, uint32_t index, VkQueue* q
     device.next().GetDeviceQueue(handle, family, index, queue);
     return;
   }
-  Queue* const planned = index == 0 ? device.QueueOf(family) : nullptr;
+  Queue* const planned = device.QueueOf(family, index);
   *queue = planned != nullptr ? planned->handle() : VK_NULL_HANDLE;
 }
 

@@ -112,11 +112,19 @@ absl::Status ReadMemoryType(LineReader& line, DevicePlan& device) {
   return absl::OkStatus();
 }
 
+constexpr uint64_t kMaxQueues = 64;
+
 absl::Status ReadQueueFamily(LineReader& line, DevicePlan& device) {
-  HB_ASSIGN_OR_RETURN(const std::string word, line.Word("what its queue can do"));
+  HB_ASSIGN_OR_RETURN(const std::string word, line.Word("what its queues can do"));
   const auto flags = ParseQueueFlags(word);
   HB_RETURN_IF_ERROR(line.At(flags.status()));
-  device.queue_families.push_back(*flags);
+  QueueFamilyPlan family{.flags = *flags};
+  if (!line.AtEnd()) {
+    HB_ASSIGN_OR_RETURN(const uint64_t queues, line.Number("how many queues it has", kMaxQueues));
+    if (queues == 0) return line.Error("a family has at least one queue");
+    family.queues = static_cast<uint32_t>(queues);
+  }
+  device.queue_families.push_back(family);
   return absl::OkStatus();
 }
 

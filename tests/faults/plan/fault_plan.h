@@ -59,6 +59,11 @@ struct HeapPlan {
   VkMemoryHeapFlags flags = 0;
 };
 
+struct QueueFamilyPlan {
+  VkQueueFlags flags = 0;
+  uint32_t queues = 1;
+  friend bool operator==(const QueueFamilyPlan&, const QueueFamilyPlan&) = default;
+};
 struct MemoryTypePlan {
   uint32_t heap = 0;
   VkMemoryPropertyFlags flags = 0;
@@ -99,9 +104,9 @@ struct DevicePlan {
 
   std::vector<HeapPlan> heaps;  // Empty exactly if memory_types is.
   std::vector<MemoryTypePlan> memory_types;
-  // Flags of each, with one queue; the driver's first queue stands behind all of them.
-  // Empty: the driver's families.
-  std::vector<VkQueueFlags> queue_families;
+  // The driver's first queue stands behind all of their queues. Empty: the driver's
+  // families.
+  std::vector<QueueFamilyPlan> queue_families;
   bool enforce_heaps = false;  // A full heap refuses, as most hardware does.
   std::optional<Padding> padding;
   std::optional<uint8_t> fresh_memory;  // What each byte of new memory holds.

@@ -3,11 +3,13 @@
 
 #include "heapbroker/host_memory_resource.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -94,6 +96,32 @@ TEST_F(HostMemoryResourceTest, ItsEndFreesWhatWasNotDeallocated) {
     static_cast<void>(resource.allocate(100));
     EXPECT_EQ(allocator_->stats().allocations, 1u);
   }
+  EXPECT_EQ(allocator_->stats().allocations, 0u);
+}
+
+TEST_F(HostMemoryResourceTest, ThreadsHaveItAtTheSameTime) {
+  HostMemoryResource resource(*allocator_);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread <= 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < 50; ++round) {
+        std::pmr::vector<std::pmr::string> texts(&resource);
+        for (int i = 0; i < 20; ++i) {
+          texts.emplace_back(static_cast<size_t>(50 + 100 * i), static_cast<char>('a' + thread));
+          if (!resource.RangeOf(texts.back().data()).buffer().valid()) ++wrong;
+        }
+        static_cast<void>(resource.stats());
+        for (const std::pmr::string& text : texts) {
+          if (text.find_first_not_of(static_cast<char>('a' + thread)) != text.npos) ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(resource.stats().allocations, 0u);
+  EXPECT_EQ(resource.stats().unknown_frees, 0u);
   EXPECT_EQ(allocator_->stats().allocations, 0u);
 }
 

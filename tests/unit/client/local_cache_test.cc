@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -191,6 +192,61 @@ TEST_F(LocalCacheTest, TrimIsDoneWhenItReturns) {
   EXPECT_EQ(daemon_.leased_blocks(), 1u);
   EXPECT_THAT(cache->Trim(), IsOk());
   EXPECT_EQ(daemon_.leased_blocks(), 0u);
+}
+
+TEST_F(LocalCacheTest, TrimEndsWithItsTimeAndByCancellation) {
+  const std::shared_ptr<LocalCache> cache = Start(kForEver);
+  const auto allocator = MakeAllocator(cache);
+  LeaveIdle(*allocator, 2);
+  daemon_.HoldCalls(true);
+  EXPECT_THAT(cache->Trim(Bytes(0), {.timeout = absl::Milliseconds(50)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  EXPECT_EQ(daemon_.leased_blocks(), 2u);
+  // The blocks went on their way; somebody else's are waited for.
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+  LeaveIdle(*allocator, 1);
+  daemon_.HoldCalls(true);
+  daemon_.Tell(GiveBack(GiB(1)));
+  ASSERT_TRUE(WaitFor([&] { return daemon_.held_calls() == 1; }));
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::thread canceller([&] { cancellation->Cancel(); });
+  EXPECT_THAT(
+      cache->Trim(Bytes(0), {.timeout = absl::InfiniteDuration(), .cancellation = cancellation}),
+      StatusIs(absl::StatusCode::kCancelled, ""));
+  canceller.join();
+  daemon_.HoldCalls(false);
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+}
+
+TEST_F(LocalCacheTest, ThreadsTrimAndLookWhileTheDaemonAsksForMemory) {
+  const std::shared_ptr<LocalCache> cache = Start(kForEver);
+  const auto allocator = MakeAllocator(cache);
+  std::atomic<int> wrong = 0;
+  const std::function<void()> jobs[] = {
+      [&] { LeaveIdle(*allocator, 4); },
+      [&] { daemon_.Tell(GiveBack(kBlock)); },
+      [&] {
+        if (!cache->Trim(kBlock).ok()) ++wrong;
+      },
+      [&] {
+        const LocalCacheStats stats = cache->stats();
+        if ((stats.idle == Bytes(0)) != (stats.idle_blocks == 0)) ++wrong;
+        if (stats.idle_blocks > 4) ++wrong;
+      },
+  };
+  std::vector<std::thread> threads;
+  for (const std::function<void()>& job : jobs) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; ++round) job();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_THAT(cache->Trim(), IsOk());
+  EXPECT_TRUE(WaitFor([&] { return daemon_.leased_blocks() == 0; }));
+  EXPECT_EQ(cache->stats().idle, Bytes(0));
+  EXPECT_EQ(a_.importer->stats().imports, 0u);
 }
 
 TEST_F(LocalCacheTest, ItsEndGivesEverythingBack) {

@@ -98,6 +98,32 @@ TEST_F(MemoryManagerTest, OnlyAnUnsealedSegmentCanBeWrittenAndSealed) {
   EXPECT_THAT(constant.Write(Bytes(0), "a", Bytes(1)), StatusIs(kPrecondition, "sealed"));
 }
 
+TEST_F(MemoryManagerTest, FillingAndVerifyingEndWithTheirTimeAndByCancellation) {
+  const std::unique_ptr<MemoryManager> manager = Create(a_);
+  ConstantAllocator& constant = *manager->get_constant_allocator();
+  const auto cancelled = std::make_shared<Cancellation>();
+  cancelled->Cancel();
+  for (const auto& [call, code] :
+       {std::pair(CallOptions{.timeout = absl::ZeroDuration()},
+                  absl::StatusCode::kDeadlineExceeded),
+        std::pair(CallOptions{.cancellation = cancelled}, absl::StatusCode::kCancelled)}) {
+    EXPECT_THAT(constant.Write(Bytes(0), "a", Bytes(1), call), StatusIs(code, "0 of 1 bytes"));
+    EXPECT_THAT(constant.Seal(call), StatusIs(code, ""));
+    EXPECT_TRUE(constant.must_fill());
+  }
+  // Also where the daemon does not answer.
+  daemon_.HoldCalls(true);
+  EXPECT_THAT(constant.Seal({.timeout = absl::Milliseconds(200)}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  daemon_.HoldCalls(false);
+  ASSERT_THAT(constant.Seal(), IsOk());
+  EXPECT_THAT(constant.Verify({.timeout = absl::ZeroDuration()}),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  EXPECT_THAT(constant.Verify({.cancellation = cancelled}),
+              StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_THAT(constant.Verify(), IsOk());
+}
+
 TEST_F(MemoryManagerTest, ConstantRangesKeepToTheBlocks) {
   const std::unique_ptr<MemoryManager> manager = Create(a_);
   const ConstantAllocator& constant = *manager->get_constant_allocator();

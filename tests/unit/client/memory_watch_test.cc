@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,22 @@ TEST_F(MemoryWatchTest, ReportsAreJoinedAndTheLastOneArrives) {
   EXPECT_EQ(reports.back().report.idle(0).heap_index(), 2u);
   const auto seconds = std::chrono::duration<double>(reports.back().time - reports.front().time);
   EXPECT_LE(static_cast<double>(reports.size()), 2 + 10 * seconds.count());
+}
+
+TEST_F(MemoryWatchTest, ThreadsReportAtTheSameTime) {
+  const std::unique_ptr<MemoryWatch> watch = Watch({});
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 1; thread <= 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (uint64_t i = 0; i < 500; ++i) watch->ReportIdle({{.bytes = Bytes(1000 * i + thread)}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  watch->ReportIdle({{.bytes = Bytes(7)}});
+  EXPECT_TRUE(WaitFor([&] {
+    const auto reports = daemon_.idle_reports();
+    return !reports.empty() && reports.back().report.idle(0).bytes() == 7;
+  }));
 }
 
 TEST_F(MemoryWatchTest, ItsEndIsTheDaemonsWhereTheClientDoesNotConnectAgain) {

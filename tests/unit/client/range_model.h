@@ -82,11 +82,13 @@ class RangeModel {
     ASSERT_EQ(stats.peak_allocated, Bytes(peak_));
     ASSERT_EQ(stats.free, Bytes(size_ - allocated_));
     ASSERT_EQ(stats.free_ranges, gaps_.size());
-    ASSERT_EQ(stats.largest_free, Bytes(gap_sizes_.empty() ? 0 : *gap_sizes_.rbegin()));
+    ASSERT_EQ(stats.largest_free, Bytes(largest_gap()));
   }
 
   uint64_t size() const { return size_; }
+  uint64_t allocated() const { return allocated_; }
   size_t gaps() const { return gaps_.size(); }
+  uint64_t largest_gap() const { return gap_sizes_.empty() ? 0 : *gap_sizes_.rbegin(); }
 
  private:
   uint64_t RoundedUp(uint64_t size) const {
