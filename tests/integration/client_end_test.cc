@@ -50,7 +50,7 @@ TEST_F(ClientEndTest, AKilledClientsHundredLeasesComeBackWithinASecond) {
   ASSERT_THAT(client->process().Signal(SIGKILL), IsOk());
   EXPECT_TRUE(AwaitAllBack()) << Held() << ", " << DaemonDescriptors() << " descriptors, "
                               << descriptors_before_ << " before";
-  ASSERT_OK_AND_ASSIGN(const ExitStatus ended, client->process().Wait(absl::Seconds(10)));
+  ASSERT_OK_AND_ASSIGN(const ExitStatus ended, client->process().Wait(kEndTimeout));
   EXPECT_EQ(ended, KilledBy(SIGKILL));
 }
 

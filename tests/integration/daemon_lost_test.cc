@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/integration/daemon_fixture.h"
+#include "tests/support/sanitizer.h"
 
 namespace heapbroker {
 namespace {
@@ -17,7 +18,7 @@ class DaemonLostTest : public DaemonFixture, public testing::WithParamInterface<
  protected:
   void LoseTheDaemon() {
     ASSERT_THAT(daemon_->process().Signal(GetParam()), IsOk());
-    ASSERT_OK_AND_ASSIGN(const ExitStatus ended, daemon_->process().Wait(absl::Seconds(10)));
+    ASSERT_OK_AND_ASSIGN(const ExitStatus ended, daemon_->process().Wait(kEndTimeout));
     EXPECT_EQ(ended, GetParam() == SIGKILL ? KilledBy(SIGKILL) : Exited(0)) << daemon_->Log();
   }
 };

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "tests/integration/daemon_fixture.h"
 #include "tests/support/process_facts.h"
+#include "tests/support/sanitizer.h"
 
 namespace heapbroker {
 namespace {
@@ -20,7 +21,7 @@ class DaemonReturnsTest : public DaemonFixture, public testing::WithParamInterfa
  protected:
   void LoseTheDaemon() {
     ASSERT_THAT(daemon_->process().Signal(GetParam()), IsOk());
-    ASSERT_THAT(daemon_->process().Wait(absl::Seconds(10)), IsOk());
+    ASSERT_THAT(daemon_->process().Wait(kEndTimeout), IsOk());
   }
   // The other way round than StartDaemon does it: clients are there before anything can
   // be compared, so nobody waits until there are none.

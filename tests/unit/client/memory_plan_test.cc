@@ -160,7 +160,7 @@ class FailingPlanTest : public MemoryPlanTest {
 };
 
 TEST_F(FailingPlanTest, ItsTimeIsForGivingBackAsWell) {
-  HangAtFetch(4, [] {});
+  HangAtFetch(3, [] {});
   MemoryPlan plan = everything_;
   plan.options.timeout = absl::Milliseconds(200);
   EXPECT_THAT(MemoryManager::Create(*patient_, *a_.importer, plan),
@@ -173,7 +173,7 @@ TEST_F(FailingPlanTest, OneThatIsCancelledMidwayGivesBackWithoutWaiting) {
   plan.options.timeout = absl::InfiniteDuration();
   plan.options.cancellation = std::make_shared<Cancellation>();
   std::thread canceller;
-  HangAtFetch(4, [&] {
+  HangAtFetch(3, [&] {
     // A thread of its own: what ends the call waits for nobody.
     canceller = std::thread([&] { plan.options.cancellation->Cancel(); });
   });
@@ -184,7 +184,7 @@ TEST_F(FailingPlanTest, OneThatIsCancelledMidwayGivesBackWithoutWaiting) {
 }
 
 TEST_F(FailingPlanTest, ASegmentThatCannotBeImportedIsClosedWithoutWaiting) {
-  HangAtFetch(2, [] {});
+  HangAtFetch(1, [] {});
   MemoryPlan plan = everything_;
   plan.options.timeout = absl::Milliseconds(200);
   EXPECT_THAT(MemoryManager::Create(*patient_, *a_.importer, plan),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -346,7 +347,7 @@ TEST_F(ReconnectTest, WaitingForASessionEndsWithItsTimeOrByCancellation) {
 TEST_F(ReconnectTest, OnlyTheDirectoryOfTheFirstDaemonIsLookedInto) {
   // A relative name, and another working directory later.
   const std::string dir = daemon_.runtime_dir();
-  const std::string before = get_current_dir_name();
+  const std::string before = std::filesystem::current_path();
   ASSERT_EQ(chdir(dir.c_str()), 0);
   ClientOptions options = NotingOptions();
   options.runtime_dir = ".";
