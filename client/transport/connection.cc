@@ -3,24 +3,20 @@
 
 #include "client/transport/connection.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "client/transport/begin_session.h"
 #include "client/transport/cancel_hook.h"
 #include "client/transport/convert.h"
 #include "client/transport/refusal.h"
 #include "client/transport/runtime_dirs.h"
 #include "common/base/status_macros.h"
-#include "common/base/text.h"
 #include "common/grpc/session_metadata.h"
 #include "common/grpc/status.h"
 #include "common/posix/epoll.h"
@@ -31,64 +27,9 @@
 namespace heapbroker {
 namespace {
 
-static_assert(kMaxClientNameBytes == kMaxNameBytes);
-
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
-}
-
-absl::StatusOr<std::string> NameFor(const std::string& wanted) {
-  if (!wanted.empty()) {
-    HB_RETURN_IF_ERROR(CheckName("ClientOptions.name", wanted));
-    return wanted;
-  }
-  // A program cannot help how its file is called.
-  const std::string program = program_invocation_short_name;
-  return CheckName("name", program).ok() ? program : "unnamed";
-}
-
-struct OpenedSession {
-  std::string runtime_dir;
-  std::unique_ptr<SessionChannel> channel;
-};
-
-// By the time that somebody connects again, or gRPC connects first, the working
-// directory may be another one.
-std::string AbsolutePath(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::absolute(path, ignored).string();
-}
-
-// The socket in the first directory that has one.
-absl::StatusOr<OpenedSession> OpenFirst(const std::vector<std::string>& candidates,
-                                        const CallLimits& limits) {
-  for (const std::string& dir : candidates) {
-    absl::StatusOr<std::unique_ptr<SessionChannel>> channel =
-        SessionChannel::Open(absl::StrCat(dir, "/", kSessionSocketName), limits);
-    if (channel.ok()) {
-      return OpenedSession{.runtime_dir = AbsolutePath(dir), .channel = *std::move(channel)};
-    }
-    if (!absl::IsNotFound(channel.status())) return std::move(channel).status();
-  }
-  return absl::NotFoundError(
-      absl::StrCat("no heapbrokerd found: there is no ", kSessionSocketName, " in ",
-                   absl::StrJoin(candidates, " or "),
-                   "; start the daemon, or set HEAPBROKER_RUNTIME_DIR to its --runtime-dir"));
-}
-
-absl::Status CheckWelcome(const v1::Welcome& welcome) {
-  if (welcome.protocol_major() != kProtocolMajor) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the daemon speaks protocol version ", welcome.protocol_major(), ".",
-                     welcome.protocol_minor(), " and this library ", kProtocolMajor, ".",
-                     kProtocolMinor, "; install a library of the daemon's version"));
-  }
-  if (welcome.token().size() != kSessionTokenBytes) {
-    return absl::InternalError(absl::StrCat("the daemon sent a token of ", welcome.token().size(),
-                                            " bytes instead of ", kSessionTokenBytes));
-  }
-  return absl::OkStatus();
 }
 
 v1::ReleaseRequest UndoRequest(uint64_t request_id, uint32_t device_index) {
@@ -144,26 +85,17 @@ bool HasFreeDescriptor() { return WakeUp::Create().ok(); }
 absl::StatusOr<std::shared_ptr<Connection>> Connection::Connect(const ClientOptions& options,
                                                                 const CallLimits& limits) {
   HB_RETURN_IF_ERROR(CheckGrpcWorks());
-  v1::Hello hello;
-  HB_ASSIGN_OR_RETURN(const std::string name, NameFor(options.name));
-  hello.set_name(name);
-  hello.set_protocol_major(kProtocolMajor);
-  hello.set_protocol_minor(kProtocolMinor);
-  hello.set_observer(options.observer);
-  const std::vector<std::string> candidates =
-      RuntimeDirCandidates(ReadRuntimeDirSources(options.runtime_dir));
-  HB_ASSIGN_OR_RETURN(OpenedSession opened, OpenFirst(candidates, limits));
-  HB_ASSIGN_OR_RETURN(v1::Welcome welcome, opened.channel->SayHello(hello, limits));
-  HB_RETURN_IF_ERROR(CheckWelcome(welcome));
+  HB_ASSIGN_OR_RETURN(BegunSession opened, BeginSession(options, limits));
 
   std::shared_ptr<Connection> connection(new Connection());
   // First: without it every way out of here would look like a forked child's.
   connection->pid_ = getpid();
-  HB_ASSIGN_OR_RETURN(connection->devices_, DevicesFrom(welcome));
+  HB_ASSIGN_OR_RETURN(connection->devices_, DevicesFrom(opened.welcome));
   connection->number_ = NextNumber();
-  connection->token_ = welcome.token();
-  connection->session_id_ = welcome.session_id();
-  connection->max_blocks_per_call_ = std::max<size_t>(welcome.limits().max_blocks_per_call(), 1);
+  connection->token_ = opened.welcome.token();
+  connection->session_id_ = opened.welcome.session_id();
+  connection->max_blocks_per_call_ =
+      std::max<size_t>(opened.welcome.limits().max_blocks_per_call(), 1);
   connection->call_timeout_ = options.call_timeout;
   connection->runtime_dir_ = opened.runtime_dir;
   connection->session_ = std::move(opened.channel);

@@ -18,6 +18,17 @@
 
 namespace heapbroker {
 
+// A device with fast memory that cannot be mapped, and a little that can.
+inline constexpr char kDiscreteGpu[] = R"(
+device gpu
+  deviceType discrete
+  memoryHeap 1GiB device_local
+  memoryHeap 256MiB none
+  memoryType 0 device_local
+  memoryType 1 host_visible|host_coherent
+  memoryType 1 host_visible|host_coherent|host_cached
+)";
+
 // At the end the daemon is stopped, and must have given everything back to a driver
 // that has nothing to complain about; so must the client.
 class DaemonUnderFaults : public DaemonFixture {

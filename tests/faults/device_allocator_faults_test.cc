@@ -23,21 +23,11 @@ namespace {
 using absl::StatusCode;
 using Contents = DeviceAllocator::Contents;
 
-constexpr char kDiscrete[] = R"(
-device gpu
-  deviceType discrete
-  memoryHeap 1GiB device_local
-  memoryHeap 256MiB none
-  memoryType 0 device_local
-  memoryType 1 host_visible|host_coherent
-  memoryType 1 host_visible|host_coherent|host_cached
-)";
-
 class DeviceAllocatorFaultsTest : public DaemonUnderFaults {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(kDiscrete));
-    ASSERT_NO_FATAL_FAILURE(ConnectUnder(kDiscrete));
+    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(kDiscreteGpu));
+    ASSERT_NO_FATAL_FAILURE(ConnectUnder(kDiscreteGpu));
     ASSERT_OK_AND_ASSIGN(VulkanImporter* const importer, Importer());
     ASSERT_OK_AND_ASSIGN(std::shared_ptr<LocalCache> cache, LocalCache::Start(client(), *importer));
     ASSERT_OK_AND_ASSIGN(allocator_, DeviceAllocator::Create(std::move(cache)));
@@ -86,9 +76,9 @@ TEST_F(DeviceAllocatorFaultsTest, ZerosAreWrittenByTheDeviceAndOnlyWhereTheyAreA
 TEST_F(DeviceAllocatorFaultsTest, WithoutADeviceThatCanWriteThemThereIsNoAllocation) {
   ASSERT_OK_AND_ASSIGN(const DeviceAllocation other, allocator_->Allocate(Bytes(1)));
   client_file().Write(
-      absl::StrCat(kDiscrete, "  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
+      absl::StrCat(kDiscreteGpu, "  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
   EXPECT_FALSE(allocator_->Allocate(KiB(4), Bytes(1), Contents::kZeros).ok());
-  client_file().Write(kDiscrete);
+  client_file().Write(kDiscreteGpu);
   EXPECT_EQ(allocator_->stats().allocations, 1u);
   EXPECT_THAT(allocator_->Allocate(KiB(4), Bytes(1), Contents::kZeros), IsOk());
   EXPECT_THAT(allocator_->Free(other.handle), IsOk());
@@ -96,7 +86,7 @@ TEST_F(DeviceAllocatorFaultsTest, WithoutADeviceThatCanWriteThemThereIsNoAllocat
 
 TEST_F(DeviceAllocatorFaultsTest, InAnEmptyAllocationThereIsNothingForTheDeviceToWrite) {
   client_file().Write(
-      absl::StrCat(kDiscrete, "  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
+      absl::StrCat(kDiscreteGpu, "  fault vkQueueSubmit:1:error(VK_ERROR_OUT_OF_HOST_MEMORY)\n"));
   EXPECT_THAT(allocator_->Allocate(Bytes(0), Bytes(1), Contents::kZeros), IsOk());
 }
 
@@ -142,7 +132,7 @@ device gpu
 TEST_F(FlushedMemoryTest, WhereNothingIsFlushedGranulesAreAsSmallAsAsked) {
   Bytes allocated;
   Bytes atom;
-  ASSERT_NO_FATAL_FAILURE(AllocateTwo(kDiscrete, allocated, atom));
+  ASSERT_NO_FATAL_FAILURE(AllocateTwo(kDiscreteGpu, allocated, atom));
   EXPECT_EQ(allocated, Bytes(8));
 }
 

@@ -20,22 +20,11 @@ namespace {
 
 using absl::StatusCode;
 
-// Fast memory that cannot be mapped, and a little that can.
-constexpr char kDiscrete[] = R"(
-device gpu
-  deviceType discrete
-  memoryHeap 1GiB device_local
-  memoryHeap 256MiB none
-  memoryType 0 device_local
-  memoryType 1 host_visible|host_coherent
-  memoryType 1 host_visible|host_coherent|host_cached
-)";
-
 class MemoryManagerFaultsTest : public DaemonUnderFaults {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(kDiscrete));
-    ASSERT_NO_FATAL_FAILURE(ConnectUnder(kDiscrete));
+    ASSERT_NO_FATAL_FAILURE(StartDaemonUnder(kDiscreteGpu));
+    ASSERT_NO_FATAL_FAILURE(ConnectUnder(kDiscreteGpu));
   }
 
   absl::StatusOr<std::unique_ptr<MemoryManager>> Create(const MemoryPlan& plan) {
